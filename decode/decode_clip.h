@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/cancel.h"
+#include "base/clip.h"
+
+namespace scanline {
+
+// What one clip may cost. Each is looked at before the memory or the time is spent.
+struct DecodeLimits {
+  int64_t max_bytes = int64_t{16} << 20;
+  int64_t max_pixels = 33'554'432;  // of a coded frame; looked at again at a change in mid-stream
+  double max_duration_seconds = 3 * 3600;
+  int64_t max_frames = 400'000;  // frames walked
+  double max_cpu_seconds = 60;   // of the decoding thread
+  int max_packets_without_frame = 512;
+};
+
+struct DecodeOptions {
+  DecodeLimits limits;
+  bool allow_partial = false;  // damaged input: the good frames and a notice instead of an error
+};
+
+// Decodes, samples, resizes and crops the video in `bytes` (a whole file in memory). Reads nothing
+// else: no file, no URL. `bytes` is borrowed for the call.
+// Errors: VIDEO_UNREADABLE, CODEC_UNSUPPORTED, NO_VIDEO_STREAM, VIDEO_TRUNCATED, VIDEO_CORRUPT, the
+// limits' reasons, SEGMENT_OUT_OF_RANGE, FIELD_INVALID, EXPIRED_IN_DECODE, CANCELLED.
+absl::StatusOr<Clip> DecodeClip(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
+                                const DecodeOptions& options, const Cancel& cancel);
+
+// Pictures decoded by the caller: upright RGB, [count, height, width, 3].
+struct RawFrames {
+  int count = 0;
+  int width = 0;
+  int height = 0;
+  absl::Span<const uint8_t> rgb;
+  absl::Span<const double> offsets_seconds;  // one a frame, or none
+};
+
+// The frames as they are, resized and cropped, not sampled again: one view (times the spatial
+// views), one window. `count` must be spec.sampling.frames.
+absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& spec,
+                                    const DecodeLimits& limits);
+
+}  // namespace scanline

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/clip.h"
+
+namespace scanline {
+
+// The six switches of the mixer; presets in config.cc. Formulas: docs/models.md.
+struct MixerConfig {
+  enum class ScanInput { kConv, kRaw };
+  enum class Init { kZero, kFirstToken };
+  enum class Residual { kNone, kCumulative };
+
+  bool shared = false;                      // one parameter set for both directions (A_b_log stays)
+  ScanInput scan_input = ScanInput::kConv;  // what the scan reads: conv output, or x as projected
+  Init init = Init::kZero;                  // state before the first token
+  bool mask_backward = false;               // own token left out of the backward read-out
+  Residual residual = Residual::kNone;
+  bool gate = true;  // multiply by SiLU(z)
+};
+
+enum class ScanOrder { kSpatialFirst, kTemporalFirst, kAlternating };
+enum class NormKind { kRms, kLayer };
+enum class PoolKind { kCls, kAvg, kClsPlusAvg, kClsPlusAvgDeltaMax };
+enum class ScoreKind { kSoftmax, kSigmoid };
+
+struct BackboneConfig {
+  int embed_dim = 192;
+  int depth = 24;
+  int d_state = 16;
+  int d_conv = 4;
+  int expand = 2;
+  int dt_rank = 12;
+  NormKind norm = NormKind::kRms;
+  float norm_eps = 1e-5f;
+  int patch = 16;
+  int tubelet = 1;
+  int frames = 8;
+  int size = 224;
+  ScanOrder scan_order = ScanOrder::kSpatialFirst;
+  MixerConfig mixer;
+  PoolKind pool = PoolKind::kCls;
+
+  int d_inner() const { return expand * embed_dim; }
+  int grid() const { return size / patch; }
+  int steps() const { return frames / tubelet; }
+  int tokens() const { return 1 + steps() * grid() * grid(); }  // cls included
+  int pooled_dim() const {
+    return pool == PoolKind::kClsPlusAvgDeltaMax ? 3 * embed_dim : embed_dim;
+  }
+};
+
+struct ClassifyConfig {
+  ScoreKind score = ScoreKind::kSoftmax;
+  std::vector<std::string> labels;  // as many as the head has rows
+  int label_index_offset = 0;       // class_index of the answer = row + offset
+};
+
+// config.json of a bundle, checked (docs/models.md).
+struct ModelConfig {
+  std::string name;
+  std::string version;
+  std::string license;
+  std::vector<std::string> tasks;  // "classify", ...
+  BackboneConfig backbone;
+  FrameSpec frame_spec;
+  std::array<float, 3> mean{};  // of pixel / 255, RGB
+  std::array<float, 3> std{};
+  ClassifyConfig classify;
+  std::string labels_source;  // file name or list name
+};
+
+}  // namespace scanline
