@@ -66,7 +66,8 @@ inline SafetensorsFile ReadSafetensors(const std::string& path) {
   const size_t data_size = all.size() - sizeof(header_size) - header_size;
 
   SafetensorsFile file;
-  for (const auto& [name, entry] : nlohmann::json::parse(header, header + header_size).items()) {
+  const auto index = nlohmann::json::parse(header, header + header_size);
+  for (const auto& [name, entry] : index.items()) {
     if (name == "__metadata__") {
       file.metadata = entry.get<std::map<std::string, std::string>>();
       continue;
