@@ -1,0 +1,292 @@
+#include "client/cli/args.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/did_you_mean.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/help.h"
+
+namespace scanline::cli {
+namespace {
+
+constexpr std::array<std::pair<const char*, Verb>, 3> kVerbs = {
+    {{"classify", Verb::kClassify}, {"models", Verb::kModels}, {"health", Verb::kHealth}}};
+
+template <typename T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+const Choices<Format>& FormatChoices() {
+  static const auto* const kAll = new Choices<Format>{{"auto", Format::kAuto},
+                                                      {"table", Format::kTable},
+                                                      {"ndjson", Format::kNdjson},
+                                                      {"json", Format::kJson},
+                                                      {"csv", Format::kCsv}};
+  return *kAll;
+}
+
+const Choices<When>& WhenChoices() {
+  static const auto* const kAll =
+      new Choices<When>{{"auto", When::kAuto}, {"always", When::kAlways}, {"never", When::kNever}};
+  return *kAll;
+}
+
+template <typename T>
+void AddChoice(CLI::App& app, const std::string& flag, T& value, const Choices<T>& choices) {
+  const auto choose = [flag, &value, &choices](const std::string& typed) {
+    std::vector<std::string> names;
+    for (const auto& [name, choice] : choices) {
+      if (name == typed) {
+        value = choice;
+        return;
+      }
+      names.push_back(name);
+    }
+    throw CLI::ValidationError(flag, absl::StrCat("expected ", absl::StrJoin(names, ", "),
+                                                  ", found ", typed, DidYouMean(typed, names)));
+  };
+  app.add_option_function<std::string>(flag, choose)->default_str(choices.front().first);
+}
+
+// A number from `least` to `most`, `least` itself only if `with_least`. NaN is none.
+CLI::Validator Number(const char* what, double least, bool with_least, double most) {
+  return CLI::Validator(
+      [=](const std::string& typed) -> std::string {
+        double value = 0;
+        const bool number = absl::SimpleAtod(typed, &value) && std::isfinite(value);
+        if (number && value <= most && (value > least || (with_least && value == least))) return "";
+        return absl::StrCat("expected ", what, ", found ", typed);
+      },
+      "");
+}
+
+void AddClassifyFlags(CLI::App& app, Args& a) {
+  const auto seconds = Number("seconds, 0 or more", 0, true, 1e9);
+  const auto length = Number("seconds, more than 0", 0, false, 1e9);
+  app.add_option("INPUT", a.inputs);
+  app.add_option("--model", a.model);
+  app.add_option("--top-k", a.top_k)->check(Number("a number from 1 to 10000", 1, true, 10000));
+  app.add_option("--min-score", a.min_score)->check(Number("a score from 0 to 1", 0, true, 1));
+  app.add_option("--frames", a.frames)->check(Number("a number from 1 to 4096", 1, true, 4096));
+  app.add_option("--sample-rate", a.sample_rate_hz)
+      ->check(Number("frames a second, more than 0", 0, false, 1000));
+  app.add_option("--start", a.start_seconds)->check(seconds);
+  app.add_option("--end", a.end_seconds)->check(length);
+  app.add_option("--window", a.window_seconds)->check(length);
+  app.add_option("--window-stride", a.window_stride_seconds)->check(length);
+  app.add_option("--temporal-views", a.temporal_views)
+      ->check(Number("a number from 1 to 64", 1, true, 64));
+  app.add_option("--spatial-views", a.spatial_views)
+      ->check(Number("a number from 1 to 3", 1, true, 3));
+  app.add_flag("--allow-partial", a.allow_partial);
+  app.add_option("--timeout", a.timeout_seconds)->check(length);
+  app.add_option("--jobs", a.jobs)->check(Number("a number from 1 to 256", 1, true, 256));
+  app.add_flag("--fail-fast", a.fail_fast);
+  AddChoice(app, "--progress", a.progress, WhenChoices());
+}
+
+struct Common {
+  std::string server = ServerAddress().host_port();
+  std::string config;
+  bool print_config = false;
+  bool help = false;
+};
+
+void AddFlags(CLI::App& app, Args& args, Common& common) {
+  app.set_help_flag();
+  app.option_defaults()->always_capture_default()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("--server", common.server);
+  app.add_option("--config", common.config);
+  app.add_flag("--print-config", common.print_config);
+  app.add_flag("--help,-h", common.help);
+  AddChoice(app, "--format", args.format, FormatChoices());
+  AddChoice(app, "--color", args.color, WhenChoices());
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  if (args.verb == Verb::kClassify) AddClassifyFlags(app, args);
+  app.allow_extras();
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+// Settings that are no question of one command line.
+bool IsSetting(const std::string& name) {
+  return name != "help" && name != "print-config" && name != "config";
+}
+
+std::string EnvName(const std::string& name) {
+  return absl::StrCat("SCANLINE_", absl::AsciiStrToUpper(absl::StrReplaceAll(name, {{"-", "_"}})));
+}
+
+std::map<std::string, std::vector<std::string>> ReadSettingsFile(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw CLI::FileError(absl::StrCat("cannot read the settings file ", path));
+  std::vector<std::string> known;
+  for (const auto& [name, verb] : kVerbs) {
+    for (const std::string& flag : FlagNames(verb)) known.push_back(flag.substr(2));
+  }
+  std::map<std::string, std::vector<std::string>> settings;
+  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(file)) {
+    const std::string name = item.fullname();
+    if (!IsSetting(name) || std::find(known.begin(), known.end(), name) == known.end()) {
+      throw CLI::ConfigError(absl::StrCat(path, ": unknown key ", name, DidYouMean(name, known)));
+    }
+    settings[name] = item.inputs;
+  }
+  return settings;
+}
+
+// Where each option's value comes from. CLI11's own order would let the file win over the
+// environment, so both are laid under the command line here.
+using Origins = std::map<std::string, std::string>;
+
+Origins LayerSettings(CLI::App& app, const Common& common, const Getenv& getenv) {
+  std::string path = common.config;
+  if (path.empty()) path = getenv(EnvName("config")).value_or("");
+  std::map<std::string, std::vector<std::string>> file;
+  if (!path.empty()) file = ReadSettingsFile(path);
+  Origins origins;
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() || !IsSetting(option->get_lnames()[0])) continue;
+    const std::string& name = option->get_lnames()[0];
+    const std::optional<std::string> env = getenv(EnvName(name));
+    std::string& origin = origins[name];
+    if (option->count() > 0) {
+      origin = "--" + name;
+      continue;
+    }
+    if (env.has_value() && !env->empty()) {
+      origin = EnvName(name);
+      option->add_result(*env);
+    } else if (file.count(name) > 0) {
+      origin = path;
+      for (const std::string& value : file[name]) option->add_result(value);
+    } else {
+      origin = "default";
+      continue;
+    }
+    try {
+      option->run_callback();
+    } catch (const CLI::ParseError& error) {
+      throw CLI::ValidationError(origin, error.what());
+    }
+  }
+  return origins;
+}
+
+std::string PrintConfig(const CLI::App& app, const Origins& origins) {
+  std::string out;
+  for (const auto& [name, origin] : origins) {
+    const CLI::Option* option = app.get_option("--" + name);
+    const bool flag = option->get_items_expected_max() == 0;
+    std::string value = option->count() > 0 ? absl::StrJoin(option->results(), ",")
+                                            : (flag ? "false" : option->get_default_str());
+    double number = 0;
+    if (!flag && !absl::SimpleAtod(value, &number)) value = absl::StrCat("\"", value, "\"");
+    absl::StrAppend(&out, name, " = ", value, "  # ", origin, "\n");
+  }
+  return out;
+}
+
+Reply UsageError(absl::string_view message, absl::string_view verb) {
+  const absl::string_view space = verb.empty() ? "" : " ";
+  return {kExitUsage, "",
+          absl::StrCat("scanline: ", message, "\n  see: scanline", space, verb, " --help\n")};
+}
+
+// What parsing accepts but no clip could satisfy; empty if nothing.
+std::string Contradiction(const Args& a) {
+  if (a.verb != Verb::kClassify) return "";
+  if (a.inputs.empty()) return "no INPUT: name a file, a folder, a pattern, @LIST or -";
+  if (a.end_seconds.has_value() && *a.end_seconds <= a.start_seconds) {
+    return absl::StrCat("--end ", *a.end_seconds, " is not after --start ", a.start_seconds);
+  }
+  return "";
+}
+
+std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
+                                    std::vector<std::string> words, const Getenv& getenv) {
+  Args args;
+  args.verb = verb;
+  Common common;
+  CLI::App app;
+  AddFlags(app, args, common);
+  std::reverse(words.begin(), words.end());  // CLI11 wants them last first.
+  try {
+    app.parse(std::move(words));
+    if (common.help) return Reply{kExitOk, VerbHelp(verb), ""};
+    for (const std::string& extra : app.remaining()) {
+      if (extra == "--") continue;
+      if (!absl::StartsWith(extra, "-")) {
+        return UsageError(absl::StrCat("unexpected argument ", extra), verb_name);
+      }
+      const std::string flag = extra.substr(0, extra.find('='));
+      return UsageError(absl::StrCat("unknown flag ", flag, DidYouMean(flag, FlagsOf(app))),
+                        verb_name);
+    }
+    const Origins origins = LayerSettings(app, common, getenv);
+    if (common.print_config) return Reply{kExitOk, PrintConfig(app, origins), ""};
+    auto server = ParseServerAddress(common.server, origins.at("server"));
+    if (!server.ok()) return UsageError(std::string(server.status().message()), verb_name);
+    args.server = *std::move(server);
+  } catch (const CLI::ParseError& error) {
+    return UsageError(error.what(), verb_name);
+  }
+  const std::string contradiction = Contradiction(args);
+  if (!contradiction.empty()) return UsageError(contradiction, verb_name);
+  return args;
+}
+
+}  // namespace
+
+std::variant<Args, Reply> ParseArgs(const std::vector<std::string>& words, const Getenv& getenv) {
+  if (words.empty()) return Reply{kExitUsage, "", OverviewHelp()};
+  std::vector<std::string> rest(words.begin() + 1, words.end());
+  std::string first = words[0];
+  if (first == "--version") return Reply{kExitOk, "scanline " SCANLINE_VERSION "\n", ""};
+  const bool asks_help = first == "--help" || first == "-h" || first == "help";
+  if (asks_help && rest.empty()) return Reply{kExitOk, OverviewHelp(), ""};
+  if (first == "help") {
+    first = rest[0];
+    rest = {"--help"};
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, verb] : kVerbs) {
+    if (first == name) return ParseVerb(name, verb, std::move(rest), getenv);
+    names.push_back(name);
+  }
+  if (absl::StartsWith(first, "-")) {
+    return UsageError(absl::StrCat("a verb comes first (", absl::StrJoin(names, ", "),
+                                   "), then flags; found ", first),
+                      "");
+  }
+  return UsageError(absl::StrCat("unknown verb ", first, DidYouMean(first, names)), "");
+}
+
+std::vector<std::string> FlagNames(Verb verb) {
+  Args args;
+  args.verb = verb;
+  Common common;
+  CLI::App app;
+  AddFlags(app, args, common);
+  return FlagsOf(app);
+}
+
+}  // namespace scanline::cli

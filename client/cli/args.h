@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "client/address.h"
+
+namespace scanline::cli {
+
+enum class Verb { kClassify, kModels, kHealth };
+enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
+enum class When { kAuto, kAlways, kNever };
+
+// What the user asked for, checked. Zero and nullopt mean: the model's or the server's own.
+struct Args {
+  Verb verb = Verb::kClassify;
+  ServerAddress server;
+  Format format = Format::kAuto;
+  When color = When::kAuto;
+
+  // From here on for `classify` alone.
+  std::vector<std::string> inputs;
+  std::string model;
+  int top_k = 5;
+  double min_score = 0;
+  int frames = 0;
+  double sample_rate_hz = 0;
+  double start_seconds = 0;
+  std::optional<double> end_seconds;
+  double window_seconds = 0;
+  double window_stride_seconds = 0;
+  int temporal_views = 0;
+  int spatial_views = 0;
+  bool allow_partial = false;
+  double timeout_seconds = 60;  // an input
+  int jobs = 4;
+  bool fail_fast = false;
+  When progress = When::kAuto;
+};
+
+// What to say, and to leave it at that: help, a version, a usage error.
+struct Reply {
+  int exit_code = 0;
+  std::string out;  // for standard output
+  std::string err;  // for standard error
+};
+
+using Getenv = std::function<std::optional<std::string>(const std::string& name)>;
+
+// `words` is the command line without the program's name. A flag wins over the environment
+// (SCANLINE_TOP_K for --top-k), that over the TOML file of --config, that over the default.
+std::variant<Args, Reply> ParseArgs(const std::vector<std::string>& words, const Getenv& getenv);
+
+// The flags of a verb, "--top-k", for the test that its help names each.
+std::vector<std::string> FlagNames(Verb verb);
+
+}  // namespace scanline::cli

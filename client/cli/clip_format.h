@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/args.h"
+#include "client/cli/outcome.h"
+
+namespace scanline::cli {
+
+// Turns outcomes into the text of one format: Head once, a Row for each input in order, Tail once.
+class ClipFormat {
+ public:
+  virtual ~ClipFormat() = default;
+  virtual std::string Head() { return ""; }
+  virtual std::string Row(const Outcome& outcome) = 0;
+  virtual std::string Tail() { return ""; }
+};
+
+// {"input": ..., "result": <ClipResult>} or {"input": ..., "error": {code, reason, message}},
+// one a line, or as the elements of one array.
+std::unique_ptr<ClipFormat> MakeNdjson();
+std::unique_ptr<ClipFormat> MakeJson();
+
+// One row for each label of each input, of each window where windows were asked for, and one for
+// each failed input. Times are seconds. Quoted as RFC 4180 says.
+std::unique_ptr<ClipFormat> MakeCsv();
+
+// What the table is laid out for; known before the first answer, so that rows can go out as the
+// answers come.
+struct TableLook {
+  int columns = 0;  // of the terminal; 0: as wide as it needs to be
+  bool color = false;
+  int widest_input = 0;
+  int widest_label = 0;
+};
+
+// For people: failed inputs have no row, their message goes to standard error.
+std::unique_ptr<ClipFormat> MakeTable(const TableLook& look);
+
+}  // namespace scanline::cli

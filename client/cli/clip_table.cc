@@ -1,0 +1,128 @@
+#include <google/protobuf/repeated_ptr_field.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/clip_format.h"
+#include "client/cli/sampled_text.h"
+#include "client/cli/table.h"
+
+namespace scanline::cli {
+namespace {
+
+using Classes = google::protobuf::RepeatedPtrField<v1::ClassScore>;
+
+constexpr int kSampledWidth = 26;
+constexpr int kWidestInput = 48;
+constexpr int kWidestLabel = 32;
+
+std::string Milliseconds(double seconds) {
+  const double ms = seconds * 1e3;
+  return absl::StrFormat(ms < 9.95 ? "%.1f ms" : "%.0f ms", ms);
+}
+
+int WidthOf(const std::vector<Column>& columns) {
+  int width = 0;
+  for (const Column& column : columns) width += column.width + (width > 0 ? column.gap : 0);
+  return width;
+}
+
+// The clip's name and the labels share what the numbers leave. Where that is too little for a
+// column of sampled times, the times go under the name.
+struct Layout {
+  std::vector<Column> columns;
+  bool sampled_column = false;
+};
+
+Layout LayOut(const TableLook& look) {
+  const int clip = std::clamp(look.widest_input, 18, kWidestInput);
+  const int label = std::clamp(look.widest_label, 5, kWidestLabel);
+  Layout layout;
+  layout.columns = {{"CLIP", clip, Align::kLeft, Keep::kEnd},
+                    {"LABEL", label},
+                    {"SCORE", 5, Align::kRight},
+                    {"SAMPLED", kSampledWidth},
+                    {"DECODE", 7, Align::kRight},
+                    {"QUEUE", 7, Align::kRight, Keep::kStart, 1},
+                    {"INFERENCE", 9, Align::kRight, Keep::kStart, 1},
+                    {"TOTAL", 7, Align::kRight, Keep::kStart, 1}};
+  const int room = look.columns - (WidthOf(layout.columns) - clip - label);
+  layout.sampled_column = look.columns == 0 || room >= std::min(clip, 20) + label;
+  if (!layout.sampled_column) {
+    layout.columns.erase(layout.columns.begin() + 3);
+    layout.columns[3].gap = 1;
+  }
+  if (look.columns == 0) return layout;
+  const int left = std::max(20, look.columns - (WidthOf(layout.columns) - clip - label));
+  if (clip + label > left) {
+    layout.columns[0].width = std::min(clip, std::max(left - label, left / 2));
+    layout.columns[1].width = std::min(label, left - layout.columns[0].width);
+  }
+  return layout;
+}
+
+class ClipTable : public ClipFormat {
+ public:
+  explicit ClipTable(const TableLook& look) : color_(look.color), layout_(LayOut(look)) {}
+
+  std::string Head() override { return TableHead(layout_.columns, color_); }
+
+  std::string Row(const Outcome& outcome) override {
+    if (!outcome.result.ok()) return "";
+    const v1::ClipResult& result = *outcome.result;
+    const std::string sampled = SampledText(result.sampling());
+    std::vector<std::string> left = {outcome.input};
+    if (!layout_.sampled_column && !sampled.empty()) {
+      left.push_back("  " + ShortSampledText(result.sampling(), layout_.columns[0].width - 2));
+    }
+    const v1::Timing& timing = result.timing();
+    std::vector<std::string> right;
+    if (layout_.sampled_column) right.push_back(sampled);
+    right.push_back(Milliseconds(Seconds(timing.decode())));
+    right.push_back(Milliseconds(QueueSeconds(timing)));
+    right.push_back(Milliseconds(Seconds(timing.inference())));
+    right.push_back(Milliseconds(Seconds(timing.total())));
+    std::string out = Block(left, result.classes(), right);
+    for (const v1::WindowResult& window : result.windows()) {
+      absl::StrAppend(&out, Block({absl::StrFormat("  %.2f-%.2f s", Seconds(window.start_offset()),
+                                                   Seconds(window.end_offset()))},
+                                  window.classes(), {}));
+    }
+    return out;
+  }
+
+ private:
+  // `left` goes down the first column, the labels down the second, `right` on the first line only.
+  std::string Block(const std::vector<std::string>& left, const Classes& classes,
+                    const std::vector<std::string>& right) const {
+    std::string out;
+    const size_t labels = static_cast<size_t>(classes.size());
+    for (size_t i = 0; i < std::max(left.size(), labels); ++i) {
+      std::vector<std::string> cells = {i < left.size() ? left[i] : ""};
+      if (i < labels) {
+        const v1::ClassScore& c = classes[static_cast<int>(i)];
+        const std::string label =
+            c.label().empty() ? absl::StrCat("#", c.class_index()) : c.label();
+        cells.push_back(label);
+        cells.push_back(absl::StrFormat("%.3f", c.score()));
+      } else {
+        cells.insert(cells.end(), {i == 0 ? "-" : "", ""});
+      }
+      if (i == 0) cells.insert(cells.end(), right.begin(), right.end());
+      absl::StrAppend(&out, TableLine(layout_.columns, cells));
+    }
+    return out;
+  }
+
+  bool color_;
+  Layout layout_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClipFormat> MakeTable(const TableLook& look) {
+  return std::make_unique<ClipTable>(look);
+}
+
+}  // namespace scanline::cli

@@ -1,0 +1,80 @@
+#include "client/cli/help.h"
+
+namespace scanline::cli {
+
+const char* OverviewHelp() {
+  return R"(Say what happens in video clips: the client of a scanline-server.
+
+Usage: scanline VERB [ARGUMENTS] [FLAGS]
+  classify INPUT...  label clips
+  models             list the models that the server has
+  health             ask whether the server is ready
+
+Examples:
+  scanline classify clip.mp4
+  scanline models --server gpu-box:50051
+
+Each verb explains itself: scanline classify --help. The version: scanline --version
+Exit codes: 0 all fine, 1 some input failed, 2 usage or settings, 3 server not
+reachable or not ready, 4 no such model or task, 5 credentials refused, 130 interrupted
+)";
+}
+
+const char* VerbHelp(Verb verb) {
+  switch (verb) {
+    case Verb::kClassify:
+      return R"(Label clips. INPUT: a file, a folder (searched for videos), a pattern, @LIST, or -
+Usage: scanline classify INPUT... [FLAGS]
+  scanline classify clips/ --top-k 3
+  scanline classify match.mp4 --window 2 --window-stride 1 --format csv > labels.csv
+Answer
+  --top-k N                labels a clip [5];   --min-score S  0 to 1 [0]
+  --format F               auto, table, ndjson, json, csv [auto: table on a terminal]
+  --allow-partial          answer for the good part of a damaged clip
+Frames (unset: as the model was trained)
+  --start S --end S        only this part, seconds [the whole clip]
+  --window S               length of a window, seconds
+  --window-stride S        also labels for a window every S seconds
+  --frames N               frames a view;   --sample-rate HZ  frames a second of a window
+  --temporal-views N       stretches, --spatial-views N crops, whose answers are averaged
+Run
+  --model NAME             [the server's first]
+  --timeout S              for one input, seconds [60]
+  --jobs N                 inputs under way at once [4];   --fail-fast  stop at a failure
+  --progress W, --color W  auto, always, never [auto; NO_COLOR is honoured]
+Settings
+  --server HOST:PORT       [127.0.0.1:50051]
+  --config FILE            TOML, key = flag; also SCANLINE_FLAG=... (flag > env > file)
+  --print-config           show each setting with its origin;   --help
+)";
+    case Verb::kModels:
+      return R"(List the models that the server has, with what they take and answer.
+Usage: scanline models [FLAGS]
+  scanline models
+  scanline models --format ndjson | jq -r .name
+Answer
+  --format F               auto, table, ndjson, json, csv [auto: table on a terminal]
+  --color W                auto, always, never [auto; NO_COLOR is honoured]
+Settings
+  --server HOST:PORT       [127.0.0.1:50051]
+  --config FILE            TOML, key = flag; also SCANLINE_FLAG=... (flag > env > file)
+  --print-config           show each setting with its origin;   --help
+)";
+    case Verb::kHealth:
+      return R"(Ask whether the server is ready: exit code 0 if it is, 3 if not.
+Usage: scanline health [FLAGS]
+  scanline health --server 10.0.0.7:50051
+  until scanline health > /dev/null 2>&1; do sleep 1; done
+Answer
+  --format F               auto, table, ndjson, json, csv [auto: table on a terminal]
+  --color W                auto, always, never [auto; NO_COLOR is honoured]
+Settings
+  --server HOST:PORT       [127.0.0.1:50051]
+  --config FILE            TOML, key = flag; also SCANLINE_FLAG=... (flag > env > file)
+  --print-config           show each setting with its origin;   --help
+)";
+  }
+  return "";
+}
+
+}  // namespace scanline::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "client/cli/args.h"
+
+namespace scanline::cli {
+
+// What standard output and standard error lead to.
+struct Terminal {
+  bool out_is_tty = false;
+  bool err_is_tty = false;
+  int columns = 0;  // of standard output's terminal; 0: it is none
+  bool no_color = false;
+};
+
+Terminal DetectTerminal(const Getenv& getenv);
+
+bool UseColor(When when, const Terminal& terminal);
+Format ResolveFormat(Format format, const Terminal& terminal);
+
+}  // namespace scanline::cli

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "client/cli/args.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/terminal.h"
+
+namespace scanline::cli {
+
+// What each verb does, to the exit code. Data goes to standard output, all else to standard error.
+int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt);
+int RunModels(const Args& args, const Terminal& terminal, Interrupt& interrupt);
+int RunHealth(const Args& args, const Terminal& terminal, Interrupt& interrupt);
+
+}  // namespace scanline::cli
