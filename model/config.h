@@ -1,9 +1,12 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clip.h"
 
 namespace scanline {
@@ -59,6 +62,43 @@ struct ClassifyConfig {
   int label_index_offset = 0;       // class_index of the answer = row + offset
 };
 
+// The heads below are described, and their tensors checked, before a later version serves them.
+
+struct EmbedConfig {
+  int dim = 0;            // of the space shared with text
+  bool normalize = true;  // to unit length
+};
+
+// The gated-convolution text tower (docs/models.md).
+struct TextTowerConfig {
+  int dim = 0;
+  int depth = 0;
+  int kernel = 5;
+  int max_words = 0;
+  std::string vocab_file;
+  std::vector<std::string> vocab;  // word of each id; id 0 is padding
+  std::string removed_characters;  // taken out of a text before it is split into words
+};
+
+struct DetectConfig {
+  enum class Feature { kAvg, kAvgDelta };
+
+  ScoreKind score = ScoreKind::kSigmoid;
+  std::vector<std::string> labels;  // as many as the box head has rows
+  std::string labels_file;          // where config.json names a file instead
+  Feature feature = Feature::kAvg;  // of the patch tokens over time
+  int roi_size = 7;
+  int sampling_ratio = 0;
+  bool aligned = false;
+  std::array<double, 2> enlarge{};  // share of width and height added to a box
+  int box_frame = 0;                // sampled frame that a box belongs to
+};
+
+struct WeightsConfig {
+  std::string file;
+  std::string sha256;  // hex; empty: not stated
+};
+
 // config.json of a bundle, checked (docs/models.md).
 struct ModelConfig {
   std::string name;
@@ -71,6 +111,18 @@ struct ModelConfig {
   std::array<float, 3> std{};
   ClassifyConfig classify;
   std::string labels_source;  // file name or list name
+  std::optional<EmbedConfig> embed;
+  std::optional<TextTowerConfig> text_tower;
+  std::optional<DetectConfig> detect;
+  WeightsConfig weights;
 };
+
+// The text of a config.json. Lists that live in files of their own (labels, vocabulary) are left
+// empty for the loader. An unknown, missing or impossible key is BUNDLE_INVALID with its path.
+absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json);
+
+// A preset by its name in config.json: "videomamba", "videomambapro_v1", ...; nullopt: no such
+// name.
+std::optional<MixerConfig> MixerPreset(absl::string_view name);
 
 }  // namespace scanline

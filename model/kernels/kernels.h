@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "model/kernels/ops.h"
+
+namespace scanline {
+
+// One implementation of the operators for one kind of CPU. A fast one takes the shapes and options
+// that models use; `takes_*` says which, and callers use the "scalar" set for the rest. None
+// allocates or keeps state; calls on disjoint memory may run side by side.
+struct Kernels {
+  const char* name;
+  bool (*runs_here)();  // this CPU has the instructions
+  bool (*takes_scan)(const SelectiveScan<float>& op);
+  bool (*takes_conv)(const CausalConv<float>& op);
+  // `scratch`: ScanScratchFloats(dim, state) floats, 64-byte aligned, content arbitrary.
+  void (*selective_scan)(const SelectiveScan<float>& op, float* scratch);
+  void (*causal_conv)(const CausalConv<float>& op);
+  void (*add_norm)(const AddNorm<float>& op);
+};
+
+inline size_t ScanScratchFloats(int dim, int state) {
+  return static_cast<size_t>(dim) * (2 * static_cast<size_t>(state) + 1);
+}
+
+// Fastest last: "scalar" (the reference functions), "avx2".
+std::vector<std::string> KernelNames();
+
+// Null for a name that is not in KernelNames() .
+const Kernels* FindKernels(const std::string& name);
+
+// The fastest set that runs on this CPU.
+const Kernels& BestKernels();
+
+}  // namespace scanline

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The operators of a VideoMamba block on plain memory: one sequence, rows are tokens
+// ([length][dim], channels contiguous), strides are elements from row to row. The reference
+// functions at the end are the specification; every faster kernel is tested against them.
+// docs/models.md has the formulas.
+
+namespace scanline {
+
+// The selective scan of one direction. For step s = 0, 1, ... over the tokens (from the last to the
+// first when `reverse`), per channel d and state n:
+//   dt = softplus(delta + delta_bias)      (softplus and bias where asked for)
+//   h  = exp(dt A[d][n]) (h_prev + S) + dt B[n] u
+//   y  = sum_n C[n] (h or, masked, h - dt B[n] u; masked at step 0: nothing) + D[d] u
+// with h_prev = 0 or u of step 0 before the first step (`first_token_init`), and S the sum of the u
+// of earlier steps (`cumulative`) or 0. Official code: selective_scan_interface.py,
+// selective_scan_ref; VideoMambaPro's variants of it.
+template <typename T>
+struct SelectiveScan {
+  int length = 0;
+  int dim = 0;
+  int state = 0;
+  int groups = 1;  // channel d reads B and C of group d / (dim / groups)
+
+  const T* u = nullptr;  // [length][dim]
+  ptrdiff_t u_stride = 0;
+  const T* delta = nullptr;  // [length][dim]
+  ptrdiff_t delta_stride = 0;
+  const T* a = nullptr;  // [dim][state]; -exp(A_log), so not positive
+  const T* b = nullptr;  // [length][groups][state]
+  const T* c = nullptr;
+  ptrdiff_t bc_stride = 0;
+  const T* d = nullptr;           // [dim], or none
+  const T* delta_bias = nullptr;  // [dim], or none
+  const T* z = nullptr;           // [length][dim]: y is multiplied by SiLU(z); or none
+  ptrdiff_t z_stride = 0;
+  T* y = nullptr;  // [length][dim]
+  ptrdiff_t y_stride = 0;
+  T* last_state = nullptr;  // [dim][state]: h after the last step; or none
+
+  bool softplus = true;
+  bool reverse = false;
+  bool first_token_init = false;
+  bool mask = false;
+  bool cumulative = false;
+  bool accumulate = false;  // y's old content is added, before the gate
+};
+
+// Depthwise convolution over time, causal, or anti-causal with reversed taps when `reverse`:
+// out[t] = bias + sum_k weight[k] x[t - (width - 1) + k] (reverse: x[t + (width - 1) - k]), zeros
+// outside, then SiLU where asked for. `out` must not overlap `x`.
+template <typename T>
+struct CausalConv {
+  int length = 0;
+  int dim = 0;
+  int width = 4;
+  const T* x = nullptr;
+  ptrdiff_t x_stride = 0;
+  const T* weight = nullptr;  // [dim][width]
+  const T* bias = nullptr;    // [dim], or none
+  T* out = nullptr;
+  ptrdiff_t out_stride = 0;
+  bool silu = true;
+  bool reverse = false;
+};
+
+// residual_out = residual + x (x alone without a residual), out = norm(residual_out) * weight +
+// bias. RMSNorm divides by sqrt(mean(v^2) + eps); LayerNorm takes the mean away first. Contiguous
+// rows. residual_out may be residual; out may be x.
+template <typename T>
+struct AddNorm {
+  int rows = 0;
+  int dim = 0;
+  const T* x = nullptr;
+  const T* residual = nullptr;  // or none
+  const T* weight = nullptr;    // [dim]
+  const T* bias = nullptr;      // [dim], or none
+  T eps = T(1e-5);
+  bool layer_norm = false;
+  T* residual_out = nullptr;
+  T* out = nullptr;  // or none: only the addition
+};
+
+// For float and double.
+template <typename T>
+void SelectiveScanReference(const SelectiveScan<T>& op);
+template <typename T>
+void CausalConvReference(const CausalConv<T>& op);
+template <typename T>
+void AddNormReference(const AddNorm<T>& op);
+
+}  // namespace scanline

@@ -1,0 +1,63 @@
+#include "model/patches.h"
+
+#include "base/check.h"
+
+namespace scanline {
+namespace {
+
+// value(channel, frame, row, column) -> float.
+template <typename Value>
+void FillPatches(const BackboneConfig& config, const Value& value, float* to) {
+  const int patch = config.patch;
+  for (int step = 0; step < config.steps(); ++step) {
+    for (int cell = 0; cell < config.grid() * config.grid(); ++cell) {
+      const int top = cell / config.grid() * patch;
+      const int left = cell % config.grid() * patch;
+      for (int channel = 0; channel < 3; ++channel) {
+        for (int k = 0; k < config.tubelet; ++k) {
+          const int frame = step * config.tubelet + k;
+          for (int y = top; y < top + patch; ++y) {
+            for (int x = left; x < left + patch; ++x) *to++ = value(channel, frame, y, x);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int64_t PatchLength(const BackboneConfig& config) {
+  return int64_t{3} * config.tubelet * config.patch * config.patch;
+}
+
+PixelTable MakePixelTable(const std::array<float, 3>& mean, const std::array<float, 3>& std) {
+  PixelTable table{};
+  for (int channel = 0; channel < 3; ++channel) {
+    for (int value = 0; value < 256; ++value) {
+      const float unit = static_cast<float>(value) / 255.0f;
+      table[channel][value] = (unit - mean[channel]) / std[channel];
+    }
+  }
+  return table;
+}
+
+void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelTable& table,
+                         const BackboneConfig& config, float* rows) {
+  SCANLINE_CHECK(static_cast<int>(pictures.size()) == config.frames);
+  const auto value = [&](int channel, int frame, int y, int x) {
+    const size_t pixel = static_cast<size_t>(y) * config.size + x;
+    return table[channel][pictures[frame][pixel * 3 + channel]];
+  };
+  FillPatches(config, value, rows);
+}
+
+void PatchesFromVideo(const float* video, const BackboneConfig& config, float* rows) {
+  const auto value = [&](int channel, int frame, int y, int x) {
+    const size_t picture = static_cast<size_t>(channel) * config.frames + frame;
+    return video[(picture * config.size + y) * config.size + x];
+  };
+  FillPatches(config, value, rows);
+}
+
+}  // namespace scanline

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "model/weights.h"
+
+namespace scanline {
+
+// Position embeddings of one grid or length made to fit another, as the official code does it
+// (torch.nn.functional.interpolate, align_corners false; docs/models.md).
+
+// [1, 1 + g*g, dim] -> [1, 1 + grid*grid, dim]: bicubic with a = -0.75 and no anti-aliasing; entry
+// 0 belongs to cls and stays.
+Tensor ResizeGrid(const Tensor& embedding, int grid);
+
+// [1, t, dim] -> [1, steps, dim]: linear.
+Tensor ResizeTime(const Tensor& embedding, int steps);
+
+// The side of the grid that [1, 1 + g*g, dim] was made for; -1: not a square.
+int GridOf(const Tensor& embedding);
+
+}  // namespace scanline
