@@ -1,0 +1,198 @@
+#include "server/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/error.h"
+#include "base/status_macros.h"
+
+namespace scanline {
+namespace {
+
+// The input is no longer needed: only the decoded pictures are held from here on.
+void ReleaseInput(Job& job) {
+  job.request.input = std::string();
+  job.ticket.Resize(static_cast<int64_t>(job.clip.pixels.size()));
+}
+
+absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
+  if (!outcome.ok()) return std::move(outcome).status();
+  Reply reply;
+  reply.model = job.request.model;
+  reply.answer = job.request.answer;
+  reply.clip = std::move(job.clip);
+  if (!reply.answer.return_frames) std::vector<uint8_t>().swap(reply.clip.pixels);
+  reply.prediction = *std::move(outcome);
+  reply.timing = job.timing;
+  reply.usage = job.usage;
+  return reply;
+}
+
+RequestRecord MakeRecord(const Job& job, const absl::Status& status) {
+  RequestRecord record;
+  record.model = job.request.model ? job.request.model->full_name() : "";
+  record.status = status;
+  record.stage = job.stage;
+  record.timing = job.timing;
+  record.input_bytes = job.input_bytes;
+  if (job.decoded) {
+    record.codec = job.clip.source.codec;
+    record.clip_seconds = job.clip.source.duration_seconds;
+  }
+  return record;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const PipelineOptions& options, const ModelTable& models, Decode decode,
+                   Metrics* metrics)
+    : options_(options),
+      decode_(std::move(decode)),
+      metrics_(metrics),
+      admission_(options.admission),
+      decode_queue_({.max_requests = 1},
+                    [this](JobPtr job, absl::Status why) { Finish(std::move(job), why); }),
+      batch_queue_(options.batch,
+                   [this](JobPtr job, absl::Status why) { Finish(std::move(job), why); }),
+      workers_(
+          std::make_unique<WorkerPool>(options.workers, models.all(), &batch_queue_,
+                                       [this](Predictor& predictor, std::vector<JobPtr> batch) {
+                                         RunBatch(predictor, std::move(batch));
+                                       })),
+      decoders_(std::make_unique<DecodePool>(options.decode_threads, &decode_queue_,
+                                             [this](JobPtr job) { DecodeJob(std::move(job)); })) {}
+
+Pipeline::~Pipeline() {
+  Drain();
+  const absl::Status why = MakeError(
+      Reason::kDraining, "the server stopped before the work was done", {{"retry_delay_ms", "0"}});
+  for (JobPtr& job : decode_queue_.Close()) Finish(std::move(job), why);
+  decoders_.reset();
+  for (JobPtr& job : batch_queue_.Close()) Finish(std::move(job), why);
+  workers_.reset();
+}
+
+absl::Status Pipeline::WaitReady() {
+  SCANLINE_RETURN_IF_ERROR(workers_->WaitReady());
+  ready_.store(true);
+  return absl::OkStatus();
+}
+
+void Pipeline::Submit(absl::StatusOr<Request> request, absl::Time received, Done done) {
+  absl::Status status = request.status();
+  auto job = std::make_unique<Job>(request.ok() ? *std::move(request) : Request{}, std::move(done));
+  job->request.received = received;
+  job->entered = received;
+  job->input_bytes = job->request.input_bytes();
+  if (status.ok()) status = Admit(*job);
+  if (!status.ok()) return Finish(std::move(job), std::move(status));
+  job->Enter(Stage::kDecodeQueue, absl::Now());
+  decode_queue_.Push(std::move(job));
+}
+
+absl::Status Pipeline::Admit(Job& job) {
+  if (!ready_.load()) {
+    return MakeError(Reason::kModelLoading, "the model is being loaded; try again in a second",
+                     {{"retry_delay_ms", "1000"}});
+  }
+  SCANLINE_RETURN_IF_ERROR(job.request.cancel.Check(Reason::kExpiredInQueue));
+  SCANLINE_ASSIGN_OR_RETURN(job.ticket, admission_.Admit(job.input_bytes, absl::Now()));
+  return absl::OkStatus();
+}
+
+void Pipeline::Sweep() {
+  decode_queue_.Sweep();
+  batch_queue_.Sweep();
+}
+
+void Pipeline::Drain() {
+  draining_.store(true);
+  admission_.Drain();
+}
+
+Snapshot Pipeline::snapshot() const {
+  return {.inflight = admission_.figures(),
+          .decode_queue = decode_queue_.figures(),
+          .batch_queue = batch_queue_.figures(),
+          .decoders_busy = decoders_->busy(),
+          .workers_busy = workers_->busy(),
+          .ready = ready(),
+          .draining = draining()};
+}
+
+void Pipeline::DecodeJob(JobPtr job) {
+  if (absl::Status dead = job->request.cancel.Check(Reason::kExpiredInQueue); !dead.ok()) {
+    return Finish(std::move(job), std::move(dead));
+  }
+  job->Enter(Stage::kDecode, absl::Now());
+  absl::StatusOr<Clip> clip = decode_(job->request);
+  if (!clip.ok()) return Finish(std::move(job), std::move(clip).status());
+  job->clip = *std::move(clip);
+  job->decoded = true;
+  job->tokens =
+      job->request.model->tokens_per_view() * static_cast<int64_t>(job->clip.views.size());
+  ReleaseInput(*job);
+  job->Enter(Stage::kBatchQueue, absl::Now());
+  batch_queue_.Push(std::move(job));
+}
+
+void Pipeline::RunBatch(Predictor& predictor, std::vector<JobPtr> batch) {
+  const absl::Time start = absl::Now();
+  std::vector<JobPtr> live;
+  BatchRecord record;
+  for (JobPtr& job : batch) {
+    absl::Status dead = job->request.cancel.Check(Reason::kExpiredInQueue, start);
+    if (!dead.ok()) {
+      Finish(std::move(job), std::move(dead));
+      continue;
+    }
+    job->Enter(Stage::kInference, start);
+    record.tokens += job->tokens;
+    live.push_back(std::move(job));
+  }
+  if (live.empty()) return;
+
+  std::vector<PredictItem> items;
+  for (const JobPtr& job : live) items.push_back({&job->clip, &job->request.cancel});
+  std::vector<absl::StatusOr<Prediction>> results = predictor.Predict(items);
+  const absl::Time end = absl::Now();
+
+  record.model = live.front()->request.model->full_name();
+  record.requests = static_cast<int>(live.size());
+  record.seconds = absl::ToDoubleSeconds(end - start);
+  record.fill_ratio = static_cast<double>(live.size()) / std::max(options_.batch.max_requests, 1);
+  for (size_t i = 0; i < live.size(); ++i) {
+    live[i]->usage.batch_size = record.requests;
+    live[i]->usage.batch_tokens = record.tokens;
+    if (absl::Status late = live[i]->request.cancel.Check(Reason::kExpiredInInference, end);
+        !late.ok()) {
+      results[i] = std::move(late);
+      record.wasted_seconds += record.seconds * static_cast<double>(live[i]->tokens) /
+                               static_cast<double>(std::max<int64_t>(record.tokens, 1));
+    }
+    Finish(std::move(live[i]), std::move(results[i]));
+  }
+  metrics_->RecordBatch(record);
+}
+
+void Pipeline::Finish(JobPtr job, absl::StatusOr<Prediction> outcome) {
+  const absl::Time now = absl::Now();
+  job->EndStage(now);
+  job->timing.total = now - job->request.received;
+  if (job->decoded) job->usage.frames_decoded = job->clip.stats.frames_walked;
+  if (outcome.ok()) job->usage.tokens = outcome->tokens;
+  RequestRecord record = MakeRecord(*job, outcome.status());
+  record.usage = job->usage;
+  metrics_->RecordRequest(record);
+
+  absl::StatusOr<Reply> reply = MakeReply(*job, std::move(outcome));
+  // The place is free before the answer goes out, so that a client that sends its next request upon
+  // it is not refused for the sake of this one.
+  job->ticket.Release(now);
+  const Done done = std::exchange(job->done, nullptr);
+  job.reset();
+  done(std::move(reply));
+}
+
+}  // namespace scanline

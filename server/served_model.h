@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "model/config.h"
+#include "model/predictor.h"
+
+namespace scanline {
+
+// One loaded model as the server sees it: what it says of itself, and how a worker gets its own
+// predictor. Shared read-only; requests hold it, so that it outlives them.
+struct ServedModel {
+  ModelConfig config;
+  std::string weights_sha256;
+  std::function<absl::StatusOr<std::unique_ptr<Predictor>>()> make_predictor;
+
+  std::string name() const;       // "models/tagger-24"
+  std::string full_name() const;  // "models/tagger-24@1.0.0"
+  int64_t tokens_per_view() const;
+};
+
+using ModelPtr = std::shared_ptr<const ServedModel>;
+
+// The models of a server, in the order of --model. The first is the default.
+class ModelTable {
+ public:
+  explicit ModelTable(std::vector<ModelPtr> models) : models_(std::move(models)) {}
+
+  // `name` is "" (the first), "models/{id}" or "models/{id}@{version}". Error: MODEL_NOT_FOUND.
+  absl::StatusOr<ModelPtr> Find(absl::string_view name) const;
+
+  const std::vector<ModelPtr>& all() const { return models_; }
+
+ private:
+  std::vector<ModelPtr> models_;
+};
+
+}  // namespace scanline

@@ -1,0 +1,92 @@
+#include "server/worker_pool.h"
+
+#include <memory>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "base/status_macros.h"
+
+namespace scanline {
+namespace {
+
+using Predictors = std::unordered_map<const ServedModel*, std::unique_ptr<Predictor>>;
+
+// A black clip of one view, as the model takes it.
+Clip WarmUpClip(const ModelConfig& config) {
+  Clip clip;
+  clip.height = clip.width = config.frame_spec.size;
+  const int frames = config.frame_spec.sampling.frames;
+  clip.pixels.resize(clip.picture_bytes() * frames);
+  clip.sampled.resize(frames);
+  clip.windows.resize(1);
+  View view;
+  view.pictures.resize(frames);
+  std::iota(view.pictures.begin(), view.pictures.end(), 0);
+  clip.views.push_back(std::move(view));
+  return clip;
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> MakeWarm(const ServedModel& model) {
+  SCANLINE_ASSIGN_OR_RETURN(std::unique_ptr<Predictor> predictor, model.make_predictor());
+  const Clip clip = WarmUpClip(model.config);
+  const Cancel never;
+  const PredictItem item{&clip, &never};
+  SCANLINE_RETURN_IF_ERROR(predictor->Predict({&item, 1}).front().status());
+  return predictor;
+}
+
+absl::StatusOr<Predictors> MakeAll(const std::vector<ModelPtr>& models) {
+  Predictors predictors;
+  for (const ModelPtr& model : models) {
+    SCANLINE_ASSIGN_OR_RETURN(predictors[model.get()], MakeWarm(*model));
+  }
+  return predictors;
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(int workers, std::vector<ModelPtr> models, Batcher* queue, Run run)
+    : workers_(workers), models_(std::move(models)), queue_(queue), run_(std::move(run)) {
+  for (int i = 0; i < workers_; ++i) threads_.emplace_back([this] { RunWorker(); });
+}
+
+WorkerPool::~WorkerPool() {
+  for (std::thread& thread : threads_) thread.join();
+}
+
+absl::Status WorkerPool::WaitReady() {
+  MutexLock lock(mu_);
+  while (started_ < workers_ && status_.ok()) reported_.wait(lock.native());
+  return status_;
+}
+
+std::string WorkerPool::kernel() const {
+  MutexLock lock(mu_);
+  return kernel_;
+}
+
+void WorkerPool::Report(const absl::Status& status, const std::string& kernel) {
+  MutexLock lock(mu_);
+  ++started_;
+  status_.Update(status);
+  kernel_ = kernel;
+  reported_.notify_all();
+}
+
+void WorkerPool::RunWorker() {
+  const absl::StatusOr<Predictors> predictors = MakeAll(models_);
+  if (!predictors.ok()) return Report(predictors.status(), "");
+  const auto first = predictors->find(models_.front().get());
+  Report(absl::OkStatus(), first->second->kernel());
+  while (true) {
+    std::vector<JobPtr> batch = queue_->Pull();
+    if (batch.empty()) return;
+    busy_.fetch_add(1, std::memory_order_relaxed);
+    Predictor& predictor = *predictors->at(batch.front()->request.model.get());
+    run_(predictor, std::move(batch));
+    busy_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace scanline

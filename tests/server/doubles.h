@@ -1,0 +1,149 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/request.h"
+
+// Stand-ins for the model and for what waits, so that the server's own behaviour is tested without
+// Torch and without sleeping.
+
+namespace scanline::testing {
+
+// Opens once; whoever waits at it goes on.
+class Gate {
+ public:
+  void Open() {
+    const std::lock_guard lock(mu_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock lock(mu_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+    --waiting_;
+  }
+  void AwaitWaiters(int count) {
+    std::unique_lock lock(mu_);
+    changed_.wait(lock, [&] { return waiting_ >= count; });
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+  bool open_ = false;
+};
+
+// Logits that depend on the clip alone: class 0 gets the sum of the pixels. `before` runs in each
+// Predict call that is not the warm-up.
+class SumPredictor : public Predictor {
+ public:
+  using Before = std::function<void(absl::Span<const PredictItem>)>;
+  explicit SumPredictor(int classes, Before before)
+      : classes_(classes), before_(std::move(before)) {}
+
+  std::vector<absl::StatusOr<Prediction>> Predict(absl::Span<const PredictItem> items) override {
+    const bool warm_up = std::exchange(first_, false);
+    if (!warm_up && before_) before_(items);
+    std::vector<absl::StatusOr<Prediction>> results;
+    for (const PredictItem& item : items) results.push_back(One(*item.clip));
+    return results;
+  }
+
+  const ModelBundle& bundle() const override { std::abort(); }  // the server never asks
+  std::string kernel() const override { return "sum"; }
+
+ private:
+  Prediction One(const Clip& clip) const {
+    float sum = 0;
+    for (const uint8_t value : clip.pixels) sum += value;
+    Prediction prediction;
+    for (size_t view = 0; view < clip.views.size(); ++view) {
+      std::vector<float> logits(classes_);
+      logits[0] = sum;
+      prediction.logits.push_back(std::move(logits));
+      prediction.tokens += 8;
+    }
+    return prediction;
+  }
+
+  const int classes_;
+  const Before before_;
+  bool first_ = true;
+};
+
+inline ModelPtr MakeModel(const std::string& name, SumPredictor::Before before = nullptr) {
+  auto model = std::make_shared<ServedModel>();
+  model->config.name = name;
+  model->config.version = "1";
+  model->config.tasks = {"classify"};
+  model->config.backbone = {.embed_dim = 16, .depth = 1, .patch = 2, .frames = 2, .size = 4};
+  model->config.frame_spec.sampling.frames = 2;
+  model->config.frame_spec.size = 4;
+  model->config.classify.labels = {"a", "b", "c"};
+  model->make_predictor = [before]() -> absl::StatusOr<std::unique_ptr<Predictor>> {
+    return std::make_unique<SumPredictor>(3, before);
+  };
+  return model;
+}
+
+// A clip of one view of two frames whose pixels are all `value`.
+inline Clip MakeClip(uint8_t value) {
+  Clip clip;
+  clip.height = clip.width = 4;
+  clip.pixels.assign(clip.picture_bytes() * 2, value);
+  clip.sampled.resize(2);
+  clip.windows.resize(1);
+  clip.views.push_back({.pictures = {0, 1}});
+  clip.source.codec = "h264";
+  clip.source.duration_seconds = 1;
+  clip.stats.frames_walked = 2;
+  return clip;
+}
+
+inline Request MakeRequest(ModelPtr model, std::string content = "x",
+                           absl::Time deadline = absl::InfiniteFuture()) {
+  Request request;
+  request.model = std::move(model);
+  request.input = std::move(content);
+  request.cancel = Cancel(deadline);
+  return request;
+}
+
+// Collects one answer; fails the process when there is a second one.
+class Answer {
+ public:
+  Done done() {
+    return [this](absl::StatusOr<Reply> reply) {
+      const std::lock_guard lock(mu_);
+      if (reply_.has_value()) std::abort();
+      reply_ = std::move(reply);
+      came_.notify_all();
+    };
+  }
+  absl::StatusOr<Reply>& Wait() {
+    std::unique_lock lock(mu_);
+    came_.wait(lock, [this] { return reply_.has_value(); });
+    return *reply_;
+  }
+  bool came() {
+    const std::lock_guard lock(mu_);
+    return reply_.has_value();
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable came_;
+  std::optional<absl::StatusOr<Reply>> reply_;
+};
+
+}  // namespace scanline::testing
