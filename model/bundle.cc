@@ -143,26 +143,6 @@ absl::Status ReadTensors(const Safetensors& file, Weights* weights) {
   return Invalid("weights must be finite numbers; not so in ", Short(bad));
 }
 
-absl::Status FitPositions(const BackboneConfig& config, Weights* weights) {
-  const Tensor& space = weights->Get("pos_embed");
-  const Tensor& time = weights->Get("temporal_pos_embedding");
-  if (GridOf(space) < 0) {
-    return Invalid("pos_embed has ", space.shape[1],
-                   " entries; expected 1 for cls and a square grid");
-  }
-  if (GridOf(space) != config.grid()) {
-    Tensor fitted = ResizeGrid(space, config.grid());
-    weights->Add("pos_embed", fitted.shape,
-                 {fitted.data.get(), static_cast<size_t>(fitted.size())});
-  }
-  if (time.shape[1] != config.steps()) {
-    Tensor fitted = ResizeTime(time, config.steps());
-    weights->Add("temporal_pos_embedding", fitted.shape,
-                 {fitted.data.get(), static_cast<size_t>(fitted.size())});
-  }
-  return absl::OkStatus();
-}
-
 absl::Status LoadWeights(const std::string& dir, const ModelConfig& config, Weights* weights,
                          std::string* sha256) {
   SCANLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(dir + config.weights.file));

@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+
 namespace scanline {
 namespace {
 
@@ -44,6 +47,10 @@ Tensor Shaped(int64_t rows, int64_t dim) {
   Tensor tensor{.shape = {1, rows, dim}};
   tensor.data = AllocateFloats(static_cast<size_t>(rows * dim));
   return tensor;
+}
+
+void Replace(const std::string& name, const Tensor& fitted, Weights* weights) {
+  weights->Add(name, fitted.shape, {fitted.data.get(), static_cast<size_t>(fitted.size())});
 }
 
 }  // namespace
@@ -94,6 +101,23 @@ Tensor ResizeTime(const Tensor& embedding, int steps) {
     }
   }
   return result;
+}
+
+absl::Status FitPositions(const BackboneConfig& config, Weights* weights) {
+  const Tensor& space = weights->Get("pos_embed");
+  if (GridOf(space) < 0) {
+    return MakeError(Reason::kBundleInvalid,
+                     absl::StrCat("pos_embed has ", space.shape[1],
+                                  " entries; expected one for cls and a square grid"));
+  }
+  if (GridOf(space) != config.grid()) {
+    Replace("pos_embed", ResizeGrid(space, config.grid()), weights);
+  }
+  const Tensor& time = weights->Get("temporal_pos_embedding");
+  if (time.shape[1] != config.steps()) {
+    Replace("temporal_pos_embedding", ResizeTime(time, config.steps()), weights);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace scanline

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "absl/status/status.h"
+#include "model/config.h"
 #include "model/weights.h"
 
 namespace scanline {
@@ -13,6 +15,10 @@ Tensor ResizeGrid(const Tensor& embedding, int grid);
 
 // [1, t, dim] -> [1, steps, dim]: linear.
 Tensor ResizeTime(const Tensor& embedding, int steps);
+
+// pos_embed and temporal_pos_embedding made to fit `config`. BUNDLE_INVALID when pos_embed is not
+// cls and a square grid.
+absl::Status FitPositions(const BackboneConfig& config, Weights* weights);
 
 // The side of the grid that [1, 1 + g*g, dim] was made for; -1: not a square.
 int GridOf(const Tensor& embedding);
