@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/cancel.h"
@@ -17,6 +19,7 @@ struct DecodeLimits {
   int64_t max_frames = 400'000;  // frames walked
   double max_cpu_seconds = 60;   // of the decoding thread
   int max_packets_without_frame = 512;
+  int64_t max_clip_bytes = int64_t{1} << 30;  // of the pictures handed over
 };
 
 struct DecodeOptions {
@@ -30,6 +33,23 @@ struct DecodeOptions {
 // limits' reasons, SEGMENT_OUT_OF_RANGE, FIELD_INVALID, EXPIRED_IN_DECODE, CANCELLED.
 absl::StatusOr<Clip> DecodeClip(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
                                 const DecodeOptions& options, const Cancel& cancel);
+
+// A sampled frame at full size: upright RGB (sample aspect applied where the spec says so), before
+// resizing, on loan for the call. `stride` bytes from row to row.
+struct FullFrame {
+  int64_t index = 0;  // in display order
+  int width = 0;
+  int height = 0;
+  const uint8_t* rgb = nullptr;
+  ptrdiff_t stride = 0;
+};
+
+// As DecodeClip, and shows each distinct sampled frame to `watch`. Where the file had to be walked
+// again frames come again, and some that the clip does not hold may come before. An error of
+// `watch` ends the decoding.
+absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
+                                       const DecodeOptions& options, const Cancel& cancel,
+                                       const std::function<absl::Status(const FullFrame&)>& watch);
 
 // Pictures decoded by the caller: upright RGB, [count, height, width, 3].
 struct RawFrames {

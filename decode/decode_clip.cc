@@ -1,0 +1,288 @@
+#include "decode/decode_clip.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/error.h"
+#include "base/status_macros.h"
+#include "decode/color_convert.h"
+#include "decode/picture.h"
+#include "decode/sampling_plan.h"
+#include "decode/video_reader.h"
+
+namespace scanline {
+namespace {
+
+// An index that proves wrong, a guess that proves wrong, the truth.
+constexpr int kMaxWalks = 3;
+
+// Above this share of damaged frames or packets a clip counts as corrupt (docs/errors.md).
+constexpr double kMaxCorruptShare = 0.05;
+
+using Watch = std::function<absl::Status(const FullFrame&)>;
+
+absl::Status CheckClipBytes(const FrameSpec& spec, size_t frames, int64_t limit) {
+  const double wanted =
+      static_cast<double>(frames) * spec.spatial_views * spec.size * spec.size * 3;
+  if (wanted <= static_cast<double>(limit)) return absl::OkStatus();
+  return MakeError(
+      Reason::kFrameLimit,
+      absl::StrFormat(
+          "%d sampled frames at %dx%d are more than the %d bytes that one clip may take; "
+          "ask for fewer frames or windows",
+          frames, spec.size, spec.size, limit),
+      {{"limit", absl::StrCat(limit)}, {"actual", absl::StrFormat("%.0f", wanted)}});
+}
+
+// Turns decoded frames into the pictures of a clip, in the order of `frames`.
+class PictureMaker {
+ public:
+  PictureMaker(const FrameSpec& spec, int64_t max_pixels, const Watch& watch)
+      : spec_(spec), max_pixels_(max_pixels), watch_(watch) {}
+
+  // Empties the clip for a walk that looks for `frames` (ascending).
+  void Begin(std::vector<int64_t> frames, Clip& clip) {
+    frames_ = std::move(frames);
+    clip.sampled.assign(frames_.size(), {});
+    clip.pixels.resize(frames_.size() * spec_.spatial_views * clip.picture_bytes());
+    found_ = 0;
+  }
+  bool complete() const { return found_ == frames_.size(); }
+  const std::vector<int64_t>& frames() const { return frames_; }
+
+  absl::Status Add(const WantedFrame& wanted, Clip& clip) {
+    const size_t slot =
+        std::lower_bound(frames_.begin(), frames_.end(), wanted.index) - frames_.begin();
+    SCANLINE_RETURN_IF_ERROR(colors_.Convert(*wanted.frame, stored_));
+    SCANLINE_ASSIGN_OR_RETURN(const RgbView upright, Upright(wanted));
+    if (watch_) {
+      SCANLINE_RETURN_IF_ERROR(
+          watch_({wanted.index, upright.width, upright.height, upright.data, upright.stride}));
+    }
+    SCANLINE_RETURN_IF_ERROR(MakePictures(
+        spec_, upright, clip.pixels.data() + slot * spec_.spatial_views * clip.picture_bytes()));
+    clip.sampled[slot] = {wanted.index, wanted.pts_seconds, wanted.corrupt};
+    if (found_ == 0) {
+      clip.source.width = upright.width;
+      clip.source.height = upright.height;
+      clip.source.rotation_ccw = RotationCcw(wanted.orientation);
+    }
+    ++found_;
+    ++clip.stats.frames_converted;
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<RgbView> Upright(const WantedFrame& wanted) {
+    RgbView view = stored_.view();
+    if (spec_.apply_sample_aspect) {
+      const Size display = DisplaySize({view.width, view.height}, wanted.sample_aspect_num,
+                                       wanted.sample_aspect_den);
+      if (display.width != view.width) {
+        if (int64_t{display.width} * display.height > max_pixels_) {
+          return ResolutionError(display.width, display.height, max_pixels_);
+        }
+        stretched_.resize(static_cast<size_t>(display.width) * display.height * 3);
+        ResizeLinear(view, display, {0, 0, display.width, display.height}, stretched_.data());
+        view = {stretched_.data(), display.width, display.height, ptrdiff_t{display.width} * 3};
+      }
+    }
+    if (wanted.orientation == Orientation{}) return view;
+    ApplyOrientation(wanted.orientation, view, upright_);
+    return upright_.view();
+  }
+
+  const FrameSpec& spec_;
+  int64_t max_pixels_;
+  const Watch& watch_;
+  std::vector<int64_t> frames_;
+  size_t found_ = 0;
+  ColorConverter colors_;
+  RgbImage stored_;
+  std::vector<uint8_t> stretched_;
+  RgbImage upright_;
+};
+
+void SetViews(const SamplingPlan& plan, const std::vector<int64_t>& frames, Clip& clip) {
+  clip.windows = plan.windows;
+  clip.views.clear();
+  for (const PlannedView& planned : plan.views) {
+    std::vector<int> slots;
+    for (int64_t frame : planned.frames) {
+      slots.push_back(
+          static_cast<int>(std::lower_bound(frames.begin(), frames.end(), frame) - frames.begin()));
+    }
+    for (int spatial = 0; spatial < clip.spatial_views; ++spatial) {
+      View view{planned.window, planned.temporal_view, spatial, {}};
+      for (int slot : slots) view.pictures.push_back(slot * clip.spatial_views + spatial);
+      clip.views.push_back(std::move(view));
+    }
+  }
+}
+
+// An error, or a notice where the caller takes partial clips.
+absl::Status Complain(Reason reason, const std::string& message, bool allow_partial, Clip& clip) {
+  if (!allow_partial) {
+    return MakeError(reason, message, {{"frames_ok", absl::StrCat(clip.source.frames)}});
+  }
+  clip.notices.push_back({std::string(ReasonName(reason)), message});
+  return absl::OkStatus();
+}
+
+absl::Status JudgeDamage(const VideoReader& reader, bool allow_partial, Clip& clip) {
+  if (reader.cut()) {
+    SCANLINE_RETURN_IF_ERROR(Complain(
+        Reason::kVideoTruncated,
+        absl::StrFormat("the file is cut: its container speaks of more than the %d frames it holds",
+                        clip.source.frames),
+        allow_partial, clip));
+  }
+  const auto corrupt = std::count_if(clip.sampled.begin(), clip.sampled.end(),
+                                     [](const SampledFrame& frame) { return frame.corrupt; });
+  const bool many_lost = static_cast<double>(reader.packets_lost()) >
+                         kMaxCorruptShare * static_cast<double>(reader.packets());
+  const bool many_corrupt =
+      static_cast<double>(corrupt) > kMaxCorruptShare * static_cast<double>(clip.sampled.size());
+  if (many_lost || many_corrupt) {
+    SCANLINE_RETURN_IF_ERROR(Complain(
+        Reason::kVideoCorrupt,
+        absl::StrFormat(
+            "%d of %d packets could not be decoded and %d of %d sampled frames are damaged",
+            reader.packets_lost(), reader.packets(), corrupt, clip.sampled.size()),
+        allow_partial, clip));
+  } else if (corrupt > 0 || reader.packets_lost() > 0) {
+    clip.notices.push_back({std::string(ReasonName(Reason::kVideoCorrupt)),
+                            absl::StrFormat("%d packets could not be decoded and %d sampled frames "
+                                            "are damaged",
+                                            reader.packets_lost(), corrupt)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateSpec(const FrameSpec& spec) {
+  SCANLINE_RETURN_IF_ERROR(ValidateSampling(spec.sampling));
+  return ValidatePicture(spec);
+}
+
+Clip EmptyClip(const FrameSpec& spec) {
+  Clip clip;
+  clip.height = spec.size;
+  clip.width = spec.size;
+  clip.spatial_views = spec.spatial_views;
+  return clip;
+}
+
+}  // namespace
+
+absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
+                                       const DecodeOptions& options, const Cancel& cancel,
+                                       const Watch& watch) {
+  const double cpu_start = ThreadCpuSeconds();
+  SCANLINE_RETURN_IF_ERROR(cancel.Check(Reason::kExpiredInDecode));
+  SCANLINE_RETURN_IF_ERROR(ValidateSpec(spec));
+  SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(bytes, options.limits, cancel));
+  Clip clip = EmptyClip(spec);
+  PictureMaker pictures(spec, options.limits.max_pixels, watch);
+  for (int walk = 0;; ++walk) {
+    if (walk == kMaxWalks) {
+      return MakeError(Reason::kVideoCorrupt, "the clip decodes differently each time");
+    }
+    const bool final = reader->timeline_is_final();
+    auto plan = PlanFrames(spec.sampling, reader->timeline());
+    if (!plan.ok() && final) return plan.status();
+    std::vector<int64_t> frames;  // of a guess that cannot be planned: none, only count
+    if (plan.ok()) frames = plan->DistinctFrames();
+    SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, frames.size(), options.limits.max_clip_bytes));
+    pictures.Begin(std::move(frames), clip);
+    SCANLINE_ASSIGN_OR_RETURN(const bool walked,
+                              reader->Walk(pictures.frames(), [&](const WantedFrame& f) {
+                                return pictures.Add(f, clip);
+                              }));
+    if (!walked) continue;
+    if (!final) {
+      SCANLINE_ASSIGN_OR_RETURN(SamplingPlan truth, PlanFrames(spec.sampling, reader->timeline()));
+      plan = std::move(truth);
+    }
+    if (!pictures.complete() || plan->DistinctFrames() != pictures.frames()) continue;
+    SetViews(*plan, pictures.frames(), clip);
+    break;
+  }
+  clip.source.container = reader->container();
+  clip.source.codec = reader->codec();
+  clip.source.frames = reader->timeline().frames();
+  clip.source.duration_seconds = reader->timeline().end;
+  const int64_t converted = clip.stats.frames_converted;
+  clip.stats = reader->stats();
+  clip.stats.frames_converted = converted;
+  clip.stats.cpu_seconds = ThreadCpuSeconds() - cpu_start;
+  SCANLINE_RETURN_IF_ERROR(JudgeDamage(*reader, options.allow_partial, clip));
+  return clip;
+}
+
+absl::StatusOr<Clip> DecodeClip(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
+                                const DecodeOptions& options, const Cancel& cancel) {
+  return DecodeClipWatched(bytes, spec, options, cancel, nullptr);
+}
+
+absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& spec,
+                                    const DecodeLimits& limits) {
+  SCANLINE_RETURN_IF_ERROR(ValidateSpec(spec));
+  const auto invalid = [](const std::string& message) {
+    return MakeError(Reason::kFieldInvalid, message);
+  };
+  if (frames.count != spec.sampling.frames) {
+    return invalid(absl::StrFormat("the model takes %d frames; %d were sent", spec.sampling.frames,
+                                   frames.count));
+  }
+  if (frames.width < 1 || frames.height < 1) {
+    return invalid(absl::StrFormat("a frame has at least one pixel; the request says %dx%d",
+                                   frames.width, frames.height));
+  }
+  if (int64_t{frames.width} * frames.height > limits.max_pixels) {
+    return ResolutionError(frames.width, frames.height, limits.max_pixels);
+  }
+  const int64_t frame_bytes = int64_t{frames.width} * frames.height * 3;
+  if (static_cast<int64_t>(frames.rgb.size()) != frame_bytes * frames.count) {
+    return invalid(absl::StrFormat("%d RGB frames of %dx%d have %d bytes; %d were sent",
+                                   frames.count, frames.width, frames.height,
+                                   frame_bytes * frames.count, frames.rgb.size()));
+  }
+  const auto& offsets = frames.offsets_seconds;
+  if (!offsets.empty() && offsets.size() != static_cast<size_t>(frames.count)) {
+    return invalid(
+        absl::StrFormat("there is one offset a frame or none; %d were sent for %d frames",
+                        offsets.size(), frames.count));
+  }
+  if (std::any_of(offsets.begin(), offsets.end(), [](double s) { return !std::isfinite(s); })) {
+    return invalid("offsets are finite numbers of seconds");
+  }
+  SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, frames.count, limits.max_clip_bytes));
+
+  Clip clip = EmptyClip(spec);
+  clip.pixels.resize(static_cast<size_t>(frames.count) * spec.spatial_views * clip.picture_bytes());
+  SamplingPlan plan;
+  plan.windows = {{0, offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end())}};
+  plan.views = {{}};
+  std::vector<int64_t> order;
+  for (int i = 0; i < frames.count; ++i) {
+    const RgbView frame{frames.rgb.data() + i * frame_bytes, frames.width, frames.height,
+                        ptrdiff_t{frames.width} * 3};
+    SCANLINE_RETURN_IF_ERROR(MakePictures(
+        spec, frame, clip.pixels.data() + i * clip.spatial_views * clip.picture_bytes()));
+    clip.sampled.push_back({.index = i});
+    if (!offsets.empty()) clip.sampled.back().pts_seconds = offsets[i];
+    order.push_back(i);
+  }
+  plan.views[0].frames = order;
+  SetViews(plan, order, clip);
+  clip.source.width = frames.width;
+  clip.source.height = frames.height;
+  clip.source.frames = frames.count;
+  clip.stats.frames_converted = frames.count;
+  return clip;
+}
+
+}  // namespace scanline

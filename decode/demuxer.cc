@@ -1,0 +1,153 @@
+#include "decode/demuxer.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/error.h"
+#include "base/status_macros.h"
+
+extern "C" {
+#include <libavutil/opt.h>
+}
+
+namespace scanline {
+namespace {
+
+// Containers of video, of sound (so that they are answered with "no video") and of pictures. No
+// playlist, no capture device, no format that names other files, nothing that is chosen by a name.
+constexpr char kContainers[] =
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,live_flv,ogg,asf,ivf,obu,"
+    "av1,h264,hevc,m4v,h263,h261,vc1,mjpeg,mjpeg_2000,yuv4mpegpipe,gif,apng,mxf,nut,rm,wtv,dv,swf,"
+    "dirac,film_cpk,roq,smk,bink,nuv,gxf,cavsvideo,png_pipe,jpeg_pipe,webp_pipe,bmp_pipe,tiff_pipe,"
+    "mp3,aac,flac,wav,w64,ac3,eac3,dts,amr,aiff,au,caf,ape,tta,wv,ffmetadata,srt,webvtt,ass";
+
+// A demuxer that asks to be called again this often without a packet does not move.
+constexpr int kMaxRetries = 100'000;
+
+int RefuseToOpen(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
+  return AVERROR(EPERM);
+}
+
+}  // namespace
+
+absl::Status ResolutionError(int width, int height, int64_t max_pixels) {
+  return MakeError(
+      Reason::kResolutionLimit,
+      absl::StrFormat("the video's pictures are %dx%d; at most %d pixels are taken", width, height,
+                      max_pixels),
+      {{"limit", absl::StrCat(max_pixels)}, {"actual", absl::StrCat(int64_t{width} * height)}});
+}
+
+Demuxer::Demuxer(absl::Span<const uint8_t> bytes, const Cancel& cancel, LibavFindings* findings)
+    : cancel_(cancel),
+      findings_(findings),
+      source_(std::make_unique<ByteSource>(bytes, cancel)),
+      format_(avformat_alloc_context()) {}
+
+absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(absl::Span<const uint8_t> bytes,
+                                                       int64_t max_pixels, const Cancel& cancel,
+                                                       LibavFindings* findings) {
+  std::unique_ptr<Demuxer> demuxer(new Demuxer(bytes, cancel, findings));
+  SCANLINE_RETURN_IF_ERROR(demuxer->OpenFormat(max_pixels));
+  SCANLINE_RETURN_IF_ERROR(demuxer->ChooseStream(max_pixels));
+  return demuxer;
+}
+
+absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
+  AVFormatContext* format = format_.release();  // avformat_open_input frees it where it fails
+  format->pb = source_->avio();
+  format->io_open = RefuseToOpen;
+  av_opt_set(format, "format_whitelist", kContainers, 0);
+  av_opt_set(format, "protocol_whitelist", "", 0);
+  const int opened = avformat_open_input(&format, nullptr, nullptr, nullptr);
+  format_.reset(format);
+  SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+  if (opened < 0 && findings_->refused_width != 0) {
+    return ResolutionError(findings_->refused_width, findings_->refused_height, max_pixels);
+  }
+  if (opened < 0) {
+    return MakeError(Reason::kVideoUnreadable,
+                     absl::StrFormat("expected a video file (mp4, mkv, webm, avi, mpeg-ts, ...); "
+                                     "these bytes are none that can be read: %s",
+                                     LibavErrorText(opened)));
+  }
+
+  // The probe opens decoders too: they get the same limits.
+  std::vector<AVDictionary*> options(format_->nb_streams, nullptr);
+  for (AVDictionary*& option : options) {
+    av_dict_set_int(&option, "max_pixels", max_pixels, 0);
+    av_dict_set(&option, "threads", "1", 0);
+  }
+  const int probed = avformat_find_stream_info(format_.get(), options.data());
+  for (AVDictionary*& option : options) av_dict_free(&option);
+  SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+  if (probed < 0) {
+    return MakeError(Reason::kVideoUnreadable,
+                     absl::StrFormat("the streams of the %s file cannot be read: %s",
+                                     format_->iformat->name, LibavErrorText(probed)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Demuxer::ChooseStream(int64_t max_pixels) {
+  AVFormatContext* format = format_.get();
+  for (unsigned i = 0; i < format->nb_streams; ++i) {
+    if (format->streams[i]->disposition & AV_DISPOSITION_ATTACHED_PIC) {
+      format->streams[i]->codecpar->codec_type = AVMEDIA_TYPE_ATTACHMENT;
+    }
+  }
+  const int best = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder_, /*flags=*/0);
+  if (best == AVERROR_STREAM_NOT_FOUND) {
+    if (cut()) {
+      return MakeError(Reason::kVideoUnreadable,
+                       "the file ends before its video begins; send the whole file");
+    }
+    return MakeError(Reason::kNoVideoStream,
+                     absl::StrFormat("the %s file has no video stream", format->iformat->name));
+  }
+  if (best < 0) {
+    return MakeError(Reason::kCodecUnsupported,
+                     absl::StrFormat("there is no decoder for the video in this %s file",
+                                     format->iformat->name));
+  }
+  stream_ = format->streams[best];
+  for (unsigned i = 0; i < format->nb_streams; ++i) {
+    if (static_cast<int>(i) != best) format->streams[i]->discard = AVDISCARD_ALL;
+  }
+  const AVCodecParameters& video = *stream_->codecpar;
+  if (int64_t{video.width} * video.height > max_pixels) {
+    return ResolutionError(video.width, video.height, max_pixels);
+  }
+  // Every attempt of the probe was refused.
+  if (video.width == 0 && findings_->refused_width != 0) {
+    return ResolutionError(findings_->refused_width, findings_->refused_height, max_pixels);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
+  for (int retries = 0; retries < kMaxRetries;) {
+    SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+    av_packet_unref(packet);
+    const int read = av_read_frame(format_.get(), packet);
+    if (read == AVERROR(EAGAIN)) {
+      ++retries;
+      continue;
+    }
+    if (read < 0) {
+      SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+      read_failed_ = read != AVERROR_EOF;
+      return false;
+    }
+    if (packet->stream_index != stream_->index) continue;
+    // Nothing was recorded here (a dropped frame in AVI); to a decoder it would mean the end.
+    if (packet->size > 0) return true;
+    ++retries;
+  }
+  read_failed_ = true;
+  return false;
+}
+
+}  // namespace scanline

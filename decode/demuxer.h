@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/cancel.h"
+#include "decode/byte_source.h"
+#include "decode/libav.h"
+#include "decode/libav_log.h"
+
+namespace scanline {
+
+// The packets of one video stream of a file in memory. Opens nothing else: no file, no URL, no
+// playlist (a whitelist of media containers, and an io_open that refuses). Attached pictures (cover
+// art) are no video. The stream is the one that av_find_best_stream names: the default one first,
+// then by bit rate and frames.
+class Demuxer {
+ public:
+  // `bytes` is borrowed for the life of the object; `findings` too. Errors: VIDEO_UNREADABLE,
+  // NO_VIDEO_STREAM, CODEC_UNSUPPORTED, RESOLUTION_LIMIT, EXPIRED_IN_DECODE, CANCELLED.
+  static absl::StatusOr<std::unique_ptr<Demuxer>> Open(absl::Span<const uint8_t> bytes,
+                                                       int64_t max_pixels, const Cancel& cancel,
+                                                       LibavFindings* findings);
+
+  Demuxer(const Demuxer&) = delete;
+  Demuxer& operator=(const Demuxer&) = delete;
+
+  // The next packet of the stream; false at the end of what can be read.
+  absl::StatusOr<bool> Read(AVPacket* packet);
+
+  AVStream* stream() const { return stream_; }
+  const AVCodec* decoder() const { return decoder_; }
+  std::string container() const { return format_->iformat->name; }
+  // Bytes that the container speaks of are missing.
+  bool cut() const { return read_failed_ || source_->sought_past_end() || findings_->ended_early; }
+
+ private:
+  Demuxer(absl::Span<const uint8_t> bytes, const Cancel& cancel, LibavFindings* findings);
+  absl::Status OpenFormat(int64_t max_pixels);
+  absl::Status ChooseStream(int64_t max_pixels);
+
+  Cancel cancel_;
+  LibavFindings* findings_;
+  std::unique_ptr<ByteSource> source_;  // libav keeps its address
+  FormatPtr format_;
+  AVStream* stream_ = nullptr;  // owned by format_
+  const AVCodec* decoder_ = nullptr;
+  bool read_failed_ = false;
+};
+
+// RESOLUTION_LIMIT with the numbers.
+absl::Status ResolutionError(int width, int height, int64_t max_pixels);
+
+}  // namespace scanline
