@@ -1,0 +1,167 @@
+#include "server/app.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc_metrics.h"
+#include "server/to_proto.h"
+#include "server/version.h"
+
+namespace scanline {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+// How far the transport's limit lies above the application's, so that the application answers.
+constexpr int64_t kTransportMargin = 8 * kMiB;
+
+int OrCores(int count) {
+  return count > 0 ? count : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+PipelineOptions PipelineOptionsOf(const Settings& s) {
+  return {.decode_threads = OrCores(s.decode_threads),
+          .workers = OrCores(s.workers),
+          .batch = {.max_requests = s.max_batch, .max_tokens = s.max_batch_tokens},
+          .admission = {.max_requests = s.max_requests, .max_bytes = s.max_inflight_mib * kMiB}};
+}
+
+v1::ServerLimits LimitsOf(const Settings& s) {
+  v1::ServerLimits limits;
+  limits.set_max_inline_bytes(static_cast<uint64_t>(s.max_clip_mib * kMiB));
+  limits.set_max_pixels_per_frame(static_cast<uint64_t>(s.max_pixels));
+  *limits.mutable_max_clip_duration() = ToProto(absl::Seconds(s.max_clip_seconds));
+  *limits.mutable_max_deadline() = ToProto(absl::Seconds(s.max_deadline));
+  return limits;
+}
+
+// What keeps a client from hurting the server by the transport alone: notes in docs/operations.md.
+void Harden(const Settings& settings, grpc::ServerBuilder& builder) {
+  const int64_t largest = settings.max_clip_mib * kMiB + kTransportMargin;
+  builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<int64_t>(largest, INT32_MAX)));
+  // gRPC inflates a message before it looks at its size.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  // Without this a second server could share the port unnoticed.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 9'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Messages on their way in, before admission sees them.
+  grpc::ResourceQuota quota("scanline");
+  quota.Resize(static_cast<size_t>(2 * settings.max_inflight_mib * kMiB + 64 * kMiB));
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace
+
+App::App(const Settings& settings, std::vector<ModelPtr> models, Pipeline::Decode decode)
+    : models_(std::move(models)),
+      metrics_(BuildLabels{{"version", kVersion}}),
+      pipeline_(PipelineOptionsOf(settings), models_, std::move(decode), &metrics_),
+      video_service_(
+          &pipeline_, &models_,
+          {.max_inline_bytes = settings.max_clip_mib * kMiB, .max_pixels = settings.max_pixels},
+          {.none_given = absl::Seconds(settings.default_deadline),
+           .most = absl::Seconds(settings.max_deadline)}),
+      model_service_(&pipeline_, &models_, LimitsOf(settings)) {}
+
+absl::StatusOr<std::unique_ptr<App>> App::Start(const Settings& settings,
+                                                std::vector<ModelPtr> models,
+                                                Pipeline::Decode decode) {
+  std::unique_ptr<App> app(new App(settings, std::move(models), std::move(decode)));
+  if (absl::Status status = app->Listen(settings); !status.ok()) return status;
+  return app;
+}
+
+App::~App() {
+  ops_.reset();
+  if (server_ == nullptr) return;
+  health_.EndWatches();
+  pipeline_.Drain();
+  if (!shutdown_.joinable()) {
+    server_->Shutdown(std::chrono::system_clock::now());
+  } else {
+    CutStreams();
+    shutdown_.join();
+  }
+  server_->Wait();
+}
+
+absl::Status App::Listen(const Settings& settings) {
+  grpc::EnableDefaultHealthCheckService(false);
+  if (settings.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  Harden(settings, builder);
+  builder.AddListeningPort(settings.listen, grpc::InsecureServerCredentials(), &grpc_port_);
+  builder.RegisterService(&health_);
+  builder.RegisterService(&video_service_);
+  builder.RegisterService(&model_service_);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(MakeRpcMetrics(&metrics_));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || grpc_port_ == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", settings.listen, " for gRPC; is it taken?"));
+  }
+  auto ops = OpsHttp::Start(settings.ops_listen,
+                            [this](const std::string& path) { return AnswerOps(path); });
+  if (!ops.ok()) return ops.status();
+  ops_ = *std::move(ops);
+  return absl::OkStatus();
+}
+
+absl::Status App::WaitReady() {
+  if (absl::Status status = pipeline_.WaitReady(); !status.ok()) return status;
+  started_.store(true);
+  serving_.store(true);
+  health_.SetServing(true);
+  return absl::OkStatus();
+}
+
+void App::SayNotServing() {
+  serving_.store(false);
+  health_.SetServing(false);
+}
+
+void App::StopAccepting() {
+  health_.EndWatches();
+  // In a thread of its own: it returns when the last call is done. Sends GOAWAY first, so that
+  // clients open new calls elsewhere; what still slips in is answered DRAINING.
+  shutdown_ = std::thread([this] {
+    server_->Shutdown();
+    shut_down_.store(true);
+  });
+  pipeline_.Drain();
+}
+
+bool App::Finished() { return shut_down_.load(); }
+
+void App::CutStreams() { grpc_server_cancel_all_calls(server_->c_server()); }
+
+HttpAnswer App::AnswerOps(const std::string& path) {
+  const auto yes_or_no = [](bool yes, const char* no) {
+    return HttpAnswer{.status = yes ? 200 : 503, .body = yes ? "ok\n" : no};
+  };
+  if (path == "/metrics") {
+    Snapshot now = pipeline_.snapshot();
+    now.ready = serving_.load() && now.ready;
+    now.draining = started_.load() && !serving_.load();
+    return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+            .body = metrics_.Render(now)};
+  }
+  if (path == "/livez") return yes_or_no(true, "");
+  if (path == "/readyz") return yes_or_no(serving_.load(), "not ready\n");
+  if (path == "/startupz") return yes_or_no(started_.load(), "starting\n");
+  return {.status = 404, .body = "pages: /metrics /livez /readyz /startupz\n"};
+}
+
+}  // namespace scanline

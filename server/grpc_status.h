@@ -1,0 +1,20 @@
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace scanline {
+
+// The status as clients get it: code, message, and in grpc-status-details-bin a google.rpc.Status
+// with ErrorInfo (reason, domain "scanline", metadata) and what docs/errors.md names for the
+// reason. An error without a reason is a bug in this server: INTERNAL.
+grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// When the client should try again, for the reasons where it should.
+std::optional<absl::Duration> RetryDelay(const absl::Status& status);
+
+}  // namespace scanline

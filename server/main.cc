@@ -1,0 +1,168 @@
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "model/bundle.h"
+#include "server/app.h"
+#include "server/config.h"
+#include "server/decode_request.h"
+
+namespace scanline {
+namespace {
+
+constexpr int kExitStopped = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+// SIGINT and SIGTERM come to WaitSignal alone, whatever thread the system would have picked.
+sigset_t BlockStopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return set;
+}
+
+// True when a stop signal came within `most`.
+bool WaitSignal(const sigset_t& set, absl::Duration most) {
+  const timespec wait = absl::ToTimespec(most);
+  return sigtimedwait(&set, nullptr, &wait) > 0;
+}
+
+absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& settings) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelBundle> bundle,
+                            ModelBundle::Load(folder));
+  auto model = std::make_shared<ServedModel>();
+  model->config = bundle->config();
+  model->weights_sha256 = bundle->weights_sha256();
+  const PredictorOptions options = {.threads = settings.threads, .kernel = settings.kernel};
+  model->make_predictor = [bundle, options] { return Predictor::Create(bundle, options); };
+  return model;
+}
+
+absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
+  std::vector<std::string> folders = settings.models;
+  if (folders.empty()) {
+    SCANLINE_ASSIGN_OR_RETURN(const std::string folder,
+                              DefaultBundle(std::filesystem::read_symlink("/proc/self/exe")));
+    folders.push_back(folder);
+  }
+  std::vector<ModelPtr> models;
+  for (const std::string& folder : folders) {
+    SCANLINE_ASSIGN_OR_RETURN(ModelPtr model, LoadModel(folder, settings));
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+DecodeLimits DecodeLimitsOf(const Settings& s) {
+  DecodeLimits limits;
+  limits.max_bytes = s.max_clip_mib << 20;
+  limits.max_pixels = s.max_pixels;
+  limits.max_duration_seconds = s.max_clip_seconds;
+  limits.max_frames = s.max_frames;
+  limits.max_cpu_seconds = s.max_decode_seconds;
+  return limits;
+}
+
+// Whole at once: whoever waits for the file never reads half of it.
+absl::Status WritePortFile(const std::string& path, const App& app) {
+  const std::string partial = path + ".partial";
+  std::ofstream(partial) << app.grpc_port() << ' ' << app.ops_port() << '\n';
+  std::error_code error;
+  std::filesystem::rename(partial, path, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot write --port-file ", path));
+}
+
+void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duration took) {
+  const std::string names = absl::StrJoin(models, ",", [](std::string* out, const ModelPtr& m) {
+    absl::StrAppend(out, m->full_name());
+  });
+  LogInfo("ready grpc_port=%d ops_port=%d models=%s kernel=%s seconds=%.3f", app.grpc_port(),
+          app.ops_port(), names, app.kernel(), absl::ToDoubleSeconds(took));
+}
+
+// The end: balancers are told, then connections, then what is inside is finished. A second signal
+// ends the process at once.
+int StopGracefully(App& app, const Settings& settings, const sigset_t& signals) {
+  const auto now_if_signalled = [&](absl::Duration wait) {
+    if (!WaitSignal(signals, wait)) return;
+    LogWarning("second signal: stopping now");
+    _exit(kExitFailed);
+  };
+  LogInfo("stopping: NOT_SERVING, still answering for %.1f s", settings.lame_duck);
+  app.SayNotServing();
+  now_if_signalled(absl::Seconds(settings.lame_duck));
+  app.StopAccepting();
+  const absl::Time last = absl::Now() + absl::Seconds(settings.max_deadline + 1);
+  absl::Time idle_since = absl::InfiniteFuture();
+  while (!app.Finished() && absl::Now() < last) {
+    now_if_signalled(absl::Milliseconds(20));
+    idle_since = app.idle() ? std::min(idle_since, absl::Now()) : absl::InfiniteFuture();
+    if (absl::Now() - idle_since > absl::Seconds(1)) app.CutStreams();
+  }
+  LogInfo("stopped");
+  return kExitStopped;
+}
+
+int Serve(const Settings& settings) {
+  const absl::Time begin = absl::Now();
+  const sigset_t signals = BlockStopSignals();
+  const absl::StatusOr<std::vector<ModelPtr>> models = LoadModels(settings);
+  if (!models.ok()) {
+    LogError("%s", std::string(models.status().message()));
+    return kExitUsage;
+  }
+  const DecodeLimits limits = DecodeLimitsOf(settings);
+  auto app = App::Start(settings, *models, [limits](const Request& request) {
+    return DecodeRequest(request, limits);
+  });
+  absl::Status status = app.status();
+  if (status.ok()) status = (*app)->WaitReady();
+  if (status.ok() && !settings.port_file.empty()) status = WritePortFile(settings.port_file, **app);
+  if (!status.ok()) {
+    LogError("%s", std::string(status.message()));
+    return kExitFailed;
+  }
+  LogReady(**app, *models, absl::Now() - begin);
+  while (!WaitSignal(signals, absl::Hours(1))) {
+  }
+  return StopGracefully(**app, settings, signals);
+}
+
+LogLevel LogLevelOf(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  return name == "error" ? LogLevel::kError : LogLevel::kInfo;
+}
+
+}  // namespace
+}  // namespace scanline
+
+int main(int argc, char** argv) {
+  using namespace scanline;
+  const auto parsed = ParseSettings({argv + 1, argv + argc}, SystemEnv);
+  if (!parsed.ok()) {
+    std::fprintf(stderr, "scanline-server: %s\n", std::string(parsed.status().message()).c_str());
+    return kExitUsage;
+  }
+  if (parsed->print.has_value()) {
+    std::fputs(parsed->print->c_str(), stdout);
+    return kExitStopped;
+  }
+  InitLog(LogLevelOf(parsed->settings.log_level));
+  return Serve(parsed->settings);
+}

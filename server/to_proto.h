@@ -1,0 +1,17 @@
+#pragma once
+
+#include "scanline/v1/video_service.pb.h"
+#include "server/request.h"
+
+namespace scanline {
+
+// The answer as its message. The sampling report, timing and usage are always there; scores are
+// model::Classify's means over the views.
+void ToProto(const Reply& reply, v1::ClipResult* result);
+
+// What GetModel and ListModels say of a model.
+void ToProto(const ServedModel& model, v1::Model::State state, v1::Model* message);
+
+google::protobuf::Duration ToProto(absl::Duration duration);
+
+}  // namespace scanline

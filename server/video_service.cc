@@ -1,0 +1,109 @@
+#include "server/video_service.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "server/grpc_status.h"
+#include "server/to_proto.h"
+
+namespace scanline {
+namespace {
+
+absl::Time Deadline(const grpc::CallbackServerContext& context, const DeadlineRule& rule,
+                    absl::Time now) {
+  const auto given = context.deadline();
+  if (given == std::chrono::system_clock::time_point::max()) return now + rule.none_given;
+  return std::min(absl::FromChrono(given), now + rule.most);
+}
+
+// One AnalyzeClip call. gRPC calls OnDone after Finish and after OnCancel, if that came; only then
+// does the object go, so the pipeline's answer always finds it.
+class AnalyzeClipCall final : public grpc::ServerUnaryReactor {
+ public:
+  AnalyzeClipCall(grpc::CallbackServerContext* context, v1::AnalyzeClipResponse* response,
+                  Pipeline* pipeline, Cancel cancel)
+      : context_(context), response_(response), pipeline_(pipeline), cancel_(std::move(cancel)) {}
+
+  void Answer(absl::StatusOr<Reply> reply) {
+    if (reply.ok()) {
+      ToProto(*reply, response_->mutable_result());
+      return Finish(grpc::Status::OK);
+    }
+    if (reply.status().code() == absl::StatusCode::kInternal) {
+      LogError("AnalyzeClip failed: %s", std::string(reply.status().message()));
+    }
+    if (const auto delay = RetryDelay(reply.status()); delay.has_value()) {
+      context_->AddTrailingMetadata("grpc-retry-pushback-ms",
+                                    absl::StrCat(absl::ToInt64Milliseconds(*delay)));
+    }
+    Finish(ToGrpcStatus(reply.status()));
+  }
+
+  void OnCancel() override {
+    cancel_.RequestCancel();
+    pipeline_->Sweep();
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  grpc::CallbackServerContext* const context_;
+  v1::AnalyzeClipResponse* const response_;
+  Pipeline* const pipeline_;
+  const Cancel cancel_;
+};
+
+// Ends a streaming call at once.
+template <typename Reactor>
+class Refusal final : public Reactor {
+ public:
+  explicit Refusal(const grpc::Status& status) { this->Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+grpc::Status NotServed(const std::string& what) {
+  return {grpc::StatusCode::UNIMPLEMENTED,
+          what + " is not served by this version; AnalyzeClip takes a clip in one message"};
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* VideoService::AnalyzeClip(grpc::CallbackServerContext* context,
+                                                    const v1::AnalyzeClipRequest* request,
+                                                    v1::AnalyzeClipResponse* response) {
+  const absl::Time received = absl::Now();
+  const Cancel cancel(Deadline(*context, deadlines_, received));
+  auto* const call = new AnalyzeClipCall(context, response, pipeline_, cancel);
+  // gRPC made this message for this call alone and never looks at it again; taking the bytes out of
+  // it saves a copy of up to 16 MiB and lets them go as soon as they are decoded.
+  auto& message = const_cast<v1::AnalyzeClipRequest&>(*request);
+  pipeline_->Submit(FromProto(message, *models_, limits_, cancel), received,
+                    [call](absl::StatusOr<Reply> reply) { call->Answer(std::move(reply)); });
+  return call;
+}
+
+grpc::ServerReadReactor<v1::UploadClipRequest>* VideoService::UploadClip(
+    grpc::CallbackServerContext* /*context*/, v1::UploadClipResponse* /*response*/) {
+  return new Refusal<grpc::ServerReadReactor<v1::UploadClipRequest>>(NotServed("UploadClip"));
+}
+
+grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>*
+VideoService::StreamAnalyze(grpc::CallbackServerContext* /*context*/) {
+  return new Refusal<grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>>(
+      NotServed("StreamAnalyze"));
+}
+
+grpc::ServerUnaryReactor* VideoService::EmbedText(grpc::CallbackServerContext* context,
+                                                  const v1::EmbedTextRequest* /*request*/,
+                                                  v1::EmbedTextResponse* /*response*/) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(NotServed("EmbedText"));
+  return reactor;
+}
+
+}  // namespace scanline

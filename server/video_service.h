@@ -1,0 +1,44 @@
+#pragma once
+
+#include "absl/time/time.h"
+#include "scanline/v1/video_service.grpc.pb.h"
+#include "server/from_proto.h"
+#include "server/pipeline.h"
+
+namespace scanline {
+
+struct DeadlineRule {
+  absl::Duration none_given = absl::Seconds(60);
+  absl::Duration most = absl::Minutes(10);
+};
+
+// The data plane over gRPC. A handler reads the message into a Request, hands it to the pipeline
+// and returns; the pipeline's answer ends the call. Nothing here blocks.
+class VideoService final : public v1::VideoService::CallbackService {
+ public:
+  // Both are borrowed.
+  VideoService(Pipeline* pipeline, const ModelTable* models, RequestLimits limits,
+               DeadlineRule deadlines)
+      : pipeline_(pipeline), models_(models), limits_(limits), deadlines_(deadlines) {}
+
+  grpc::ServerUnaryReactor* AnalyzeClip(grpc::CallbackServerContext* context,
+                                        const v1::AnalyzeClipRequest* request,
+                                        v1::AnalyzeClipResponse* response) override;
+
+  // Not served yet: UNIMPLEMENTED, with a sentence.
+  grpc::ServerReadReactor<v1::UploadClipRequest>* UploadClip(
+      grpc::CallbackServerContext* context, v1::UploadClipResponse* response) override;
+  grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>* StreamAnalyze(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* EmbedText(grpc::CallbackServerContext* context,
+                                      const v1::EmbedTextRequest* request,
+                                      v1::EmbedTextResponse* response) override;
+
+ private:
+  Pipeline* const pipeline_;
+  const ModelTable* const models_;
+  const RequestLimits limits_;
+  const DeadlineRule deadlines_;
+};
+
+}  // namespace scanline
