@@ -13,7 +13,8 @@ namespace {
 
 using Classes = google::protobuf::RepeatedPtrField<v1::ClassScore>;
 
-constexpr int kSampledWidth = 26;
+constexpr int kSampledWidth = 24;
+constexpr int kNarrowestInput = 20;  // "  0.03 … 0.97 s (16)" fits under the name.
 constexpr int kWidestInput = 48;
 constexpr int kWidestLabel = 32;
 
@@ -36,7 +37,7 @@ struct Layout {
 };
 
 Layout LayOut(const TableLook& look) {
-  const int clip = std::clamp(look.widest_input, 18, kWidestInput);
+  const int clip = std::clamp(look.widest_input, kNarrowestInput, kWidestInput);
   const int label = std::clamp(look.widest_label, 5, kWidestLabel);
   Layout layout;
   layout.columns = {{"CLIP", clip, Align::kLeft, Keep::kEnd},
@@ -48,13 +49,14 @@ Layout LayOut(const TableLook& look) {
                     {"INFERENCE", 9, Align::kRight, Keep::kStart, 1},
                     {"TOTAL", 7, Align::kRight, Keep::kStart, 1}};
   const int room = look.columns - (WidthOf(layout.columns) - clip - label);
-  layout.sampled_column = look.columns == 0 || room >= std::min(clip, 20) + label;
+  layout.sampled_column = look.columns == 0 || room >= kNarrowestInput + label;
   if (!layout.sampled_column) {
     layout.columns.erase(layout.columns.begin() + 3);
     layout.columns[3].gap = 1;
   }
   if (look.columns == 0) return layout;
-  const int left = std::max(20, look.columns - (WidthOf(layout.columns) - clip - label));
+  const int left =
+      std::max(kNarrowestInput, look.columns - (WidthOf(layout.columns) - clip - label));
   if (clip + label > left) {
     layout.columns[0].width = std::min(clip, std::max(left - label, left / 2));
     layout.columns[1].width = std::min(label, left - layout.columns[0].width);

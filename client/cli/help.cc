@@ -23,29 +23,30 @@ reachable or not ready, 4 no such model or task, 5 credentials refused, 130 inte
 const char* VerbHelp(Verb verb) {
   switch (verb) {
     case Verb::kClassify:
-      return R"(Label clips. INPUT: a file, a folder (searched for videos), a pattern, @LIST, or -
+      return R"(Label clips. INPUT: a file, a folder (searched for videos), a pattern, @LIST, -
 Usage: scanline classify INPUT... [FLAGS]
   scanline classify clips/ --top-k 3
-  scanline classify match.mp4 --window 2 --window-stride 1 --format csv > labels.csv
+  scanline classify match.mp4 --window 2 --window-stride 1 --format csv
 Answer
-  --top-k N                labels a clip [5];   --min-score S  0 to 1 [0]
-  --format F               auto, table, ndjson, json, csv [auto: table on a terminal]
-  --allow-partial          answer for the good part of a damaged clip
+  --top-k N              labels a clip [5]
+  --min-score S          leave out labels below it, 0 to 1 [0]
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+  --allow-partial        answer for the good part of a damaged clip
 Frames (unset: as the model was trained)
-  --start S --end S        only this part, seconds [the whole clip]
-  --window S               length of a window, seconds
-  --window-stride S        also labels for a window every S seconds
-  --frames N               frames a view;   --sample-rate HZ  frames a second of a window
-  --temporal-views N       stretches, --spatial-views N crops, whose answers are averaged
+  --start S, --end S     only this part, seconds [the whole clip]
+  --window S             length of a window, seconds
+  --window-stride S      also labels for a window every S seconds
+  --frames N             frames a view;  --sample-rate HZ  the same, a second
+  --temporal-views N     stretches to average;  --spatial-views N  crops
 Run
-  --model NAME             [the server's first]
-  --timeout S              for one input, seconds [60]
-  --jobs N                 inputs under way at once [4];   --fail-fast  stop at a failure
-  --progress W, --color W  auto, always, never [auto; NO_COLOR is honoured]
-Settings
-  --server HOST:PORT       [127.0.0.1:50051]
-  --config FILE            TOML, key = flag; also SCANLINE_FLAG=... (flag > env > file)
-  --print-config           show each setting with its origin;   --help
+  --model NAME           [the server's first]
+  --timeout S            for one input, seconds [60]
+  --jobs N               inputs under way at once [4];  --fail-fast  stop at one
+  --progress W           auto, always, never [auto];  --color W  the same [auto]
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
 )";
     case Verb::kModels:
       return R"(List the models that the server has, with what they take and answer.
@@ -53,12 +54,12 @@ Usage: scanline models [FLAGS]
   scanline models
   scanline models --format ndjson | jq -r .name
 Answer
-  --format F               auto, table, ndjson, json, csv [auto: table on a terminal]
-  --color W                auto, always, never [auto; NO_COLOR is honoured]
-Settings
-  --server HOST:PORT       [127.0.0.1:50051]
-  --config FILE            TOML, key = flag; also SCANLINE_FLAG=... (flag > env > file)
-  --print-config           show each setting with its origin;   --help
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+  --color W              auto, always, never [auto; NO_COLOR is honoured]
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
 )";
     case Verb::kHealth:
       return R"(Ask whether the server is ready: exit code 0 if it is, 3 if not.
@@ -66,12 +67,12 @@ Usage: scanline health [FLAGS]
   scanline health --server 10.0.0.7:50051
   until scanline health > /dev/null 2>&1; do sleep 1; done
 Answer
-  --format F               auto, table, ndjson, json, csv [auto: table on a terminal]
-  --color W                auto, always, never [auto; NO_COLOR is honoured]
-Settings
-  --server HOST:PORT       [127.0.0.1:50051]
-  --config FILE            TOML, key = flag; also SCANLINE_FLAG=... (flag > env > file)
-  --print-config           show each setting with its origin;   --help
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+  --color W              auto, always, never [auto; NO_COLOR is honoured]
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
 )";
   }
   return "";

@@ -1,0 +1,245 @@
+#include "client/cli/args.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/str_split.h"
+#include "client/cli/help.h"
+#include "client/cli/spec.h"
+#include "client/cli/text_width.h"
+
+namespace scanline::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+using Environment = std::map<std::string, std::string>;
+
+std::variant<Args, Reply> Parse(const Words& words, const Environment& environment = {}) {
+  return ParseArgs(words, [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+Args Accepted(const Words& words, const Environment& environment = {}) {
+  auto parsed = Parse(words, environment);
+  if (const auto* reply = std::get_if<Reply>(&parsed)) {
+    ADD_FAILURE() << reply->err;
+    return {};
+  }
+  return std::get<Args>(parsed);
+}
+
+// The message of a refusal, whose exit code must be 2.
+std::string Refused(const Words& words, const Environment& environment = {}) {
+  const auto parsed = Parse(words, environment);
+  const auto* reply = std::get_if<Reply>(&parsed);
+  if (reply == nullptr) return "accepted";
+  EXPECT_EQ(reply->exit_code, 2);
+  EXPECT_EQ(reply->out, "");
+  return reply->err;
+}
+
+class SettingsFile {
+ public:
+  explicit SettingsFile(const std::string& text)
+      : path_(::testing::TempDir() + "/scanline-XXXXXX") {
+    close(mkstemp(path_.data()));
+    std::ofstream(path_) << text;
+  }
+  ~SettingsFile() { unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(ParseArgs, HasTheDefaultsThatHelpNames) {
+  const Args args = Accepted({"classify", "clip.mp4"});
+  EXPECT_EQ(args.verb, Verb::kClassify);
+  EXPECT_THAT(args.inputs, ElementsAre("clip.mp4"));
+  EXPECT_EQ(args.server.host_port(), "127.0.0.1:50051");
+  EXPECT_EQ(args.server.origin, "default");
+  EXPECT_EQ(args.format, Format::kAuto);
+  EXPECT_EQ(args.top_k, 5);
+  EXPECT_EQ(args.timeout_seconds, 60);
+  EXPECT_EQ(args.jobs, 4);
+}
+
+TEST(ParseArgs, TakesInputsAndFlagsInAnyOrder) {
+  const Args args =
+      Accepted({"classify", "--top-k", "3", "a.mp4", "-", "--format=csv", "b/", "--allow-partial",
+                "--start", "0.5", "--end", "2", "--", "--odd-name.mp4"});
+  EXPECT_THAT(args.inputs, ElementsAre("a.mp4", "-", "b/", "--odd-name.mp4"));
+  EXPECT_EQ(args.top_k, 3);
+  EXPECT_EQ(args.format, Format::kCsv);
+  EXPECT_TRUE(args.allow_partial);
+  EXPECT_EQ(args.start_seconds, 0.5);
+  EXPECT_EQ(args.end_seconds, 2.0);
+}
+
+TEST(ParseArgs, LaysFlagOverEnvironmentOverFileOverDefault) {
+  const SettingsFile file("server = \"file:1\"\ntop-k = 7\njobs = 9\n");
+  const Environment environment = {{"SCANLINE_SERVER", "env:2"}, {"SCANLINE_TOP_K", "8"}};
+  const Words words = {"classify", "x", "--config", file.path()};
+  const Args from_file = Accepted(words);
+  EXPECT_EQ(from_file.server.host_port(), "file:1");
+  EXPECT_EQ(from_file.server.origin, file.path());
+  EXPECT_EQ(from_file.top_k, 7);
+
+  const Args from_env = Accepted(words, environment);
+  EXPECT_EQ(from_env.server.host_port(), "env:2");
+  EXPECT_EQ(from_env.server.origin, "SCANLINE_SERVER");
+  EXPECT_EQ(from_env.top_k, 8);
+  EXPECT_EQ(from_env.jobs, 9);
+
+  const Args from_flag =
+      Accepted({"classify", "x", "--config", file.path(), "--server", "flag:3"}, environment);
+  EXPECT_EQ(from_flag.server.host_port(), "flag:3");
+  EXPECT_EQ(from_flag.server.origin, "--server");
+}
+
+TEST(ParseArgs, TakesSwitchesFromTheEnvironment) {
+  EXPECT_TRUE(Accepted({"classify", "x"}, {{"SCANLINE_FAIL_FAST", "true"}}).fail_fast);
+  EXPECT_FALSE(Accepted({"classify", "x"}, {{"SCANLINE_FAIL_FAST", "false"}}).fail_fast);
+}
+
+TEST(ParseArgs, IgnoresSettingsOfOtherVerbsInASharedFile) {
+  const SettingsFile file("top-k = 7\nserver = \"file:1\"\n");
+  EXPECT_EQ(Accepted({"health", "--config", file.path()}).server.host_port(), "file:1");
+}
+
+TEST(ParseArgs, RefusesUnknownKeysAndBadValuesOfAFile) {
+  const SettingsFile typo("tpo-k = 7\n");
+  EXPECT_THAT(Refused({"classify", "x", "--config", typo.path()}),
+              AllOf(HasSubstr(typo.path()), HasSubstr("unknown key tpo-k; did you mean top-k?")));
+  const SettingsFile section("[classify]\ntop-k = 7\n");
+  EXPECT_THAT(Refused({"classify", "x", "--config", section.path()}), HasSubstr("unknown key"));
+  const SettingsFile value("top-k = 0\n");
+  EXPECT_THAT(Refused({"classify", "x", "--config", value.path()}),
+              AllOf(HasSubstr(value.path()), HasSubstr("from 1 to 10000, found 0")));
+  EXPECT_THAT(Refused({"classify", "x", "--config", "/nowhere.toml"}), HasSubstr("/nowhere.toml"));
+  EXPECT_THAT(Refused({"classify", "x"}, {{"SCANLINE_JOBS", "many"}}),
+              AllOf(HasSubstr("SCANLINE_JOBS"), HasSubstr("found many")));
+}
+
+TEST(ParseArgs, AsksWhetherSomethingElseWasMeant) {
+  EXPECT_THAT(Refused({"clasify", "x"}), HasSubstr("unknown verb clasify; did you mean classify?"));
+  EXPECT_THAT(Refused({"transcode"}), HasSubstr("unknown verb transcode\n"));
+  EXPECT_THAT(Refused({"classify", "x", "--tpo-k", "3"}),
+              HasSubstr("unknown flag --tpo-k; did you mean --top-k?"));
+  EXPECT_THAT(Refused({"classify", "x", "--tpo-k=3"}), HasSubstr("did you mean --top-k?"));
+  EXPECT_THAT(Refused({"classify", "x", "--format", "jsno"}), HasSubstr("did you mean json?"));
+  EXPECT_THAT(Refused({"--server", "x:1", "classify"}), HasSubstr("a verb comes first"));
+  EXPECT_THAT(Refused({"models", "what"}), HasSubstr("unexpected argument what"));
+}
+
+TEST(ParseArgs, RefusesWhatCannotBe) {
+  const Words cases[] = {{"--top-k", "0"},         {"--top-k", "2.5"},       {"--top-k", "x"},
+                         {"--min-score", "2"},     {"--start", "-1"},        {"--start", "nan"},
+                         {"--window", "0"},        {"--window-stride", "0"}, {"--timeout", "0"},
+                         {"--timeout", "inf"},     {"--jobs", "0"},          {"--jobs"},
+                         {"--spatial-views", "4"}, {"--server", "x"},        {"--color", "yes"}};
+  for (const Words& flags : cases) {
+    Words words = {"classify", "x"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    EXPECT_THAT(Refused(words), HasSubstr(flags[0])) << flags.back();
+  }
+  EXPECT_THAT(Refused({"classify", "x", "--start", "2", "--end", "1"}),
+              HasSubstr("--end 1 is not after --start 2"));
+  EXPECT_THAT(Refused({"classify"}), HasSubstr("no INPUT"));
+  EXPECT_THAT(Refused({}), HasSubstr("Usage"));
+}
+
+TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
+  const SettingsFile file("jobs = 9\n");
+  const auto parsed = Parse({"classify", "--print-config", "--config", file.path(), "--top-k", "3"},
+                            {{"SCANLINE_SERVER", "env:2"}});
+  const auto& reply = std::get<Reply>(parsed);
+  EXPECT_EQ(reply.exit_code, 0);
+  EXPECT_THAT(
+      reply.out,
+      AllOf(HasSubstr("server = \"env:2\"  # SCANLINE_SERVER\n"),
+            HasSubstr("jobs = 9  # " + file.path() + "\n"), HasSubstr("top-k = 3  # --top-k\n"),
+            HasSubstr("format = \"auto\"  # default\n"),
+            HasSubstr("fail-fast = false  # default\n"), HasSubstr("timeout = 60  # default\n")));
+}
+
+TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
+  const std::pair<const char*, Verb> verbs[] = {
+      {"classify", Verb::kClassify}, {"models", Verb::kModels}, {"health", Verb::kHealth}};
+  for (const auto& [name, verb] : verbs) {
+    const auto parsed = Parse({name, "--help"});
+    const auto& reply = std::get<Reply>(parsed);
+    EXPECT_EQ(reply.exit_code, 0);
+    const Words lines = absl::StrSplit(reply.out, '\n');
+    EXPECT_LE(lines.size() - 1, 25U) << name;
+    int examples = 0;
+    for (const std::string& line : lines) {
+      EXPECT_LE(TextWidth(line), 80) << line;
+      examples += line.find("  scanline ") == 0 || line.find("  until scanline ") == 0 ? 1 : 0;
+    }
+    EXPECT_EQ(examples, 2) << name;
+    for (const std::string& flag : FlagNames(verb)) EXPECT_THAT(reply.out, HasSubstr(flag)) << name;
+  }
+}
+
+TEST(Help, NamesNoFlagThatThereIsNot) {
+  for (const Verb verb : {Verb::kClassify, Verb::kModels, Verb::kHealth}) {
+    const std::vector<std::string> flags = FlagNames(verb);
+    for (const auto word : absl::StrSplit(VerbHelp(verb), absl::ByAnyChar(" \n,;[]"))) {
+      if (word.substr(0, 2) != "--") continue;
+      EXPECT_THAT(flags, ::testing::Contains(std::string(word)));
+    }
+  }
+}
+
+TEST(Help, IsAnswerWhereverItIsAsked) {
+  for (const Words& words : {Words{"--help"}, Words{"-h"}, Words{"help"}}) {
+    EXPECT_EQ(std::get<Reply>(Parse(words)).out, OverviewHelp());
+  }
+  EXPECT_EQ(std::get<Reply>(Parse({"help", "health"})).out, VerbHelp(Verb::kHealth));
+  EXPECT_EQ(std::get<Reply>(Parse({"--version"})).out.substr(0, 9), "scanline ");
+}
+
+TEST(SpecOf, LeavesUnsetWhatWasNotAskedFor) {
+  const v1::AnalysisSpec spec = SpecOf(Accepted({"classify", "x"}));
+  EXPECT_EQ(spec.model(), "");
+  EXPECT_THAT(spec.tasks(), ElementsAre(v1::TASK_CLASSIFY));
+  EXPECT_TRUE(spec.include_sampling());
+  EXPECT_EQ(spec.classify().top_k(), 5U);
+  EXPECT_EQ(spec.sampling().ByteSizeLong(), 0U);
+}
+
+TEST(SpecOf, CarriesEverySamplingFlag) {
+  const v1::AnalysisSpec spec = SpecOf(Accepted(
+      {"classify",         "x", "--model",         "m16", "--min-score",     "0.25",
+       "--frames",         "8", "--start",         "0.1", "--end",           "12.000000001",
+       "--sample-rate",    "4", "--window",        "2",   "--window-stride", "0.5",
+       "--temporal-views", "4", "--spatial-views", "3",   "--allow-partial"}));
+  EXPECT_EQ(spec.model(), "models/m16");
+  EXPECT_EQ(spec.classify().min_score(), 0.25F);
+  EXPECT_TRUE(spec.allow_partial());
+  const v1::SamplingSpec& s = spec.sampling();
+  EXPECT_EQ(s.frame_count(), 8U);
+  EXPECT_EQ(s.start_offset().nanos(), 100'000'000);
+  EXPECT_EQ(s.end_offset().seconds(), 12);
+  EXPECT_EQ(s.end_offset().nanos(), 1);
+  EXPECT_EQ(s.sample_rate_hz(), 4);
+  EXPECT_EQ(s.window().seconds(), 2);
+  EXPECT_EQ(s.window_stride().nanos(), 500'000'000);
+  EXPECT_EQ(s.temporal_views(), 4U);
+  EXPECT_EQ(s.spatial_views(), 3U);
+}
+
+}  // namespace
+}  // namespace scanline::cli

@@ -1,0 +1,146 @@
+#include "client/cli/clip_format.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "client/cli/text_width.h"
+
+namespace scanline::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+void Milliseconds(int ms, google::protobuf::Duration* duration) {
+  duration->set_seconds(ms / 1000);
+  duration->set_nanos(ms % 1000 * 1'000'000);
+}
+
+Outcome Answered() {
+  v1::ClipResult result;
+  result.set_model("models/walker@1");
+  const std::pair<const char*, float> scores[] = {{"walking", 0.91F}, {"running, fast", 0.05F}};
+  for (const auto& [label, score] : scores) {
+    v1::ClassScore* c = result.add_classes();
+    c->set_label(label);
+    c->set_score(score);
+    c->set_class_index(static_cast<uint32_t>(result.classes_size()));
+  }
+  for (int i = 0; i < 16; ++i) {
+    Milliseconds(31 + 62 * i, result.mutable_sampling()->add_frame_offsets());
+    result.mutable_sampling()->add_frame_indices(static_cast<uint32_t>(i));
+  }
+  Milliseconds(42, result.mutable_timing()->mutable_decode());
+  Milliseconds(1, result.mutable_timing()->mutable_decode_queue());
+  Milliseconds(2, result.mutable_timing()->mutable_batch_queue());
+  Milliseconds(118, result.mutable_timing()->mutable_inference());
+  Milliseconds(1163, result.mutable_timing()->mutable_total());
+  return {"clips/walk.mp4", std::move(result)};
+}
+
+Outcome WithWindows() {
+  Outcome outcome = Answered();
+  for (int i = 0; i < 2; ++i) {
+    v1::WindowResult* window = outcome.result->add_windows();
+    Milliseconds(500 * i, window->mutable_start_offset());
+    Milliseconds(500 * i + 1000, window->mutable_end_offset());
+    *window->mutable_classes() = outcome.result->classes();
+  }
+  return outcome;
+}
+
+Outcome Failed() {
+  return {"no\"tes.txt", MakeClientError(absl::StatusCode::kInvalidArgument, "VIDEO_UNREADABLE",
+                                         "no known container")};
+}
+
+std::string All(ClipFormat& format, const std::vector<Outcome>& outcomes) {
+  std::string text = format.Head();
+  for (const Outcome& outcome : outcomes) text += format.Row(outcome);
+  return text + format.Tail();
+}
+
+TEST(Ndjson, IsOneObjectALineInTheProtosOwnNames) {
+  const std::string text = All(*MakeNdjson(), {Answered(), Failed()});
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[2], "");
+  const auto answered = nlohmann::json::parse(lines[0]);
+  EXPECT_EQ(answered["input"], "clips/walk.mp4");
+  EXPECT_EQ(answered["result"]["classes"][0]["class_index"], 1);
+  EXPECT_EQ(answered["result"]["sampling"]["frame_indices"][15], 15);
+  EXPECT_EQ(answered["result"]["timing"]["batch_queue"], "0.002s");
+  EXPECT_EQ(lines[1], R"({"input":"no\"tes.txt","error":{"code":"INVALID_ARGUMENT",)"
+                      R"("reason":"VIDEO_UNREADABLE","message":"no known container"}})");
+}
+
+TEST(Ndjson, StaysJsonWhateverAFileIsCalled) {
+  Outcome outcome = Failed();
+  outcome.input = "a\xFF\n";
+  const std::string row = MakeNdjson()->Row(outcome);
+  EXPECT_EQ(nlohmann::json::parse(row)["input"], "a\uFFFD\n");
+}
+
+TEST(Json, IsOneArray) {
+  EXPECT_EQ(nlohmann::json::parse(All(*MakeJson(), {Answered(), Failed()})).size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(All(*MakeJson(), {})).size(), 0U);
+}
+
+TEST(Csv, IsOneRowALabelWithSeconds) {
+  EXPECT_EQ(
+      All(*MakeCsv(), {Answered(), Failed()}),
+      "input,start,end,label,score,class_index,model,frames,decode_seconds,queue_seconds,"
+      "inference_seconds,total_seconds,error\n"
+      "clips/walk.mp4,,,walking,0.91,1,models/walker@1,16,0.042,0.003,0.118,1.163,\n"
+      "clips/walk.mp4,,,\"running, fast\",0.05,2,models/walker@1,16,0.042,0.003,0.118,1.163,\n"
+      "\"no\"\"tes.txt\",,,,,,,,,,,,VIDEO_UNREADABLE\n");
+}
+
+TEST(Csv, NamesTheWindowsSeconds) {
+  const std::string text = MakeCsv()->Row(WithWindows());
+  EXPECT_THAT(text, HasSubstr("clips/walk.mp4,0,1,walking,0.91"));
+  EXPECT_THAT(text, HasSubstr("clips/walk.mp4,0.5,1.5,walking,0.91"));
+}
+
+TableLook Look(int columns) { return {.columns = columns, .widest_input = 14, .widest_label = 13}; }
+
+TEST(Table, HasAColumnForTheSampledTimesWhereThereIsRoom) {
+  EXPECT_EQ(All(*MakeTable(Look(120)), {Answered(), Failed()}),
+            "CLIP                  LABEL          SCORE  SAMPLED                    DECODE   QUEUE "
+            "INFERENCE   TOTAL\n"
+            "clips/walk.mp4        walking        0.910  0.03 0.09 … 0.96 s (16)     42 ms  3.0 ms "
+            "   118 ms 1163 ms\n"
+            "                      running, fast  0.050\n");
+}
+
+TEST(Table, PutsTheSampledTimesUnderTheNameInEightyColumns) {
+  EXPECT_EQ(All(*MakeTable(Look(80)), {Answered()}),
+            "CLIP                  LABEL          SCORE  DECODE   QUEUE INFERENCE   TOTAL\n"
+            "clips/walk.mp4        walking        0.910   42 ms  3.0 ms    118 ms 1163 ms\n"
+            "  0.03 … 0.96 s (16)  running, fast  0.050\n");
+}
+
+TEST(Table, ShowsEachWindowWithItsLabels) {
+  const std::string text = MakeTable(Look(120))->Row(WithWindows());
+  EXPECT_THAT(text, HasSubstr("  0.00-1.00 s         walking        0.910\n"));
+  EXPECT_THAT(text, HasSubstr("  0.50-1.50 s         walking        0.910\n"));
+}
+
+TEST(Table, NeverGetsWiderThanTheTerminal) {
+  Outcome outcome = WithWindows();
+  outcome.input = "a/rather/long/path/to/a/clip/動画動画動画.mp4";
+  outcome.result->mutable_classes(0)->set_label("passing American football (not in game)");
+  for (const int columns : {70, 80, 100, 120, 200}) {
+    const TableLook look{.columns = columns, .widest_input = 46, .widest_label = 39};
+    const std::string text = All(*MakeTable(look), {outcome});
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+      EXPECT_LE(TextWidth(line), columns) << line;
+    }
+    EXPECT_THAT(text, HasSubstr("動画.mp4")) << "the end of a path tells clips apart";
+  }
+}
+
+}  // namespace
+}  // namespace scanline::cli

@@ -1,0 +1,220 @@
+#include "tests/client/service_double.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "base/check.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "scanline/v1/video_service.grpc.pb.h"
+
+namespace scanline::testing {
+namespace {
+
+constexpr uint64_t kInlineLimit = 4 << 20;
+
+grpc::Status Error(grpc::StatusCode code, const std::string& reason, const std::string& message) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("scanline");
+  (*info.mutable_metadata())["who"] = "double";
+  google::rpc::Status details;
+  details.set_code(code);
+  details.set_message(message);
+  details.add_details()->PackFrom(info);
+  return grpc::Status(code, message, details.SerializeAsString());
+}
+
+void Milliseconds(int ms, google::protobuf::Duration* duration) {
+  duration->set_seconds(ms / 1000);
+  duration->set_nanos(ms % 1000 * 1'000'000);
+}
+
+template <typename Message>
+void AddClasses(Message* message) {
+  v1::ClassScore* first = message->add_classes();
+  first->set_class_index(7);
+  first->set_label("walking");
+  first->set_score(0.91F);
+  v1::ClassScore* second = message->add_classes();
+  second->set_class_index(3);
+  second->set_label("running, fast");
+  second->set_score(0.05F);
+}
+
+v1::ClipResult Answer() {
+  v1::ClipResult result;
+  result.set_model("models/walker@1");
+  AddClasses(&result);
+  for (int i = 0; i < 16; ++i) {
+    Milliseconds(31 + 62 * i, result.mutable_sampling()->add_frame_offsets());
+    result.mutable_sampling()->add_frame_indices(static_cast<uint32_t>(i));
+  }
+  v1::Timing* timing = result.mutable_timing();
+  Milliseconds(42, timing->mutable_decode());
+  Milliseconds(1, timing->mutable_decode_queue());
+  Milliseconds(2, timing->mutable_batch_queue());
+  Milliseconds(118, timing->mutable_inference());
+  Milliseconds(163, timing->mutable_total());
+  return result;
+}
+
+v1::ClipResult WindowsAnswer() {
+  v1::ClipResult result = Answer();
+  for (int i = 0; i < 2; ++i) {
+    v1::WindowResult* window = result.add_windows();
+    Milliseconds(500 * i, window->mutable_start_offset());
+    Milliseconds(500 * i + 1000, window->mutable_end_offset());
+    AddClasses(window);
+  }
+  return result;
+}
+
+class Videos final : public v1::VideoService::Service {
+ public:
+  grpc::Status AnalyzeClip(grpc::ServerContext* context, const v1::AnalyzeClipRequest* request,
+                           v1::AnalyzeClipResponse* response) override {
+    const int attempt = Enter(request->spec());
+    const grpc::Status status = Reply(context, request->content(), attempt, response);
+    const std::lock_guard<std::mutex> lock(mu_);
+    --under_way_;
+    return status;
+  }
+
+  mutable std::mutex mu_;
+  int attempts_ = 0;
+  int under_way_ = 0;
+  int most_at_once_ = 0;
+  v1::AnalysisSpec last_spec_;
+
+ private:
+  int Enter(const v1::AnalysisSpec& spec) {
+    const std::lock_guard<std::mutex> lock(mu_);
+    last_spec_ = spec;
+    most_at_once_ = std::max(most_at_once_, ++under_way_);
+    return ++attempts_;
+  }
+
+  static grpc::Status Reply(grpc::ServerContext* context, const std::string& clip, int attempt,
+                            v1::AnalyzeClipResponse* response) {
+    if (absl::StartsWith(clip, "bad")) {
+      return Error(grpc::INVALID_ARGUMENT, "VIDEO_UNREADABLE",
+                   "no known container in the first 2.1 kB");
+    }
+    if (absl::StartsWith(clip, "task")) {
+      return Error(grpc::FAILED_PRECONDITION, "TASK_UNSUPPORTED", "walker only classifies");
+    }
+    if (absl::StartsWith(clip, "auth")) {
+      return Error(grpc::UNAUTHENTICATED, "AUTH_INVALID", "the token has expired");
+    }
+    if (absl::StartsWith(clip, "draining")) {
+      return Error(grpc::UNAVAILABLE, "DRAINING", "the server is stopping");
+    }
+    int busy = 0;
+    if (absl::StartsWith(clip, "busy ") && absl::SimpleAtoi(clip.substr(5, 1), &busy) &&
+        attempt <= busy) {
+      context->AddTrailingMetadata("grpc-retry-pushback-ms", "10");
+      return Error(grpc::RESOURCE_EXHAUSTED, "QUEUE_FULL", "256 requests wait already");
+    }
+    if (absl::StartsWith(clip, "slow")) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    while (absl::StartsWith(clip, "stuck") && !context->IsCancelled()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    *response->mutable_result() = absl::StartsWith(clip, "windows") ? WindowsAnswer() : Answer();
+    return grpc::Status::OK;
+  }
+};
+
+class Models final : public v1::ModelService::Service {
+ public:
+  grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest*,
+                          v1::ListModelsResponse* response) override {
+    *response->add_models() = Walker();
+    return grpc::Status::OK;
+  }
+
+  grpc::Status GetModel(grpc::ServerContext*, const v1::GetModelRequest* request,
+                        v1::GetModelResponse* response) override {
+    if (request->name() != "models/walker") {
+      return Error(grpc::NOT_FOUND, "MODEL_NOT_FOUND", "no model " + request->name());
+    }
+    *response->mutable_model() = Walker();
+    response->mutable_limits()->set_max_inline_bytes(kInlineLimit);
+    return grpc::Status::OK;
+  }
+
+ private:
+  static v1::Model Walker() {
+    v1::Model model;
+    model.set_name("models/walker");
+    model.set_version("1");
+    model.set_state(v1::Model::STATE_READY);
+    model.add_tasks(v1::TASK_CLASSIFY);
+    model.set_frame_count(16);
+    model.set_input_size_px(224);
+    model.set_score_kind(v1::SCORE_KIND_SOFTMAX);
+    model.set_precision("fp32");
+    model.add_labels("walking");
+    model.add_labels("running, fast");
+    return model;
+  }
+};
+
+}  // namespace
+
+struct ServiceDouble::Impl {
+  Videos videos;
+  Models models;
+  int port = 0;
+  std::unique_ptr<grpc::Server> server;
+};
+
+ServiceDouble::ServiceDouble() : impl_(std::make_unique<Impl>()) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &impl_->port);
+  builder.SetMaxReceiveMessageSize(32 << 20);
+  builder.RegisterService(&impl_->videos);
+  builder.RegisterService(&impl_->models);
+  impl_->server = builder.BuildAndStart();
+  SCANLINE_CHECK(impl_->server != nullptr && impl_->port > 0);
+}
+
+ServiceDouble::~ServiceDouble() { Shutdown(); }
+
+ServerAddress ServiceDouble::address() const { return {"127.0.0.1", impl_->port, "test"}; }
+
+void ServiceDouble::SetServing(bool serving) {
+  impl_->server->GetHealthCheckService()->SetServingStatus(serving);
+}
+
+int ServiceDouble::attempts() const {
+  const std::lock_guard<std::mutex> lock(impl_->videos.mu_);
+  return impl_->videos.attempts_;
+}
+
+int ServiceDouble::most_at_once() const {
+  const std::lock_guard<std::mutex> lock(impl_->videos.mu_);
+  return impl_->videos.most_at_once_;
+}
+
+v1::AnalysisSpec ServiceDouble::last_spec() const {
+  const std::lock_guard<std::mutex> lock(impl_->videos.mu_);
+  return impl_->videos.last_spec_;
+}
+
+void ServiceDouble::Shutdown() {
+  if (impl_->server == nullptr) return;
+  impl_->server->Shutdown(std::chrono::system_clock::now());
+  impl_->server->Wait();
+  impl_->server.reset();
+}
+
+}  // namespace scanline::testing
