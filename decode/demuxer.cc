@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 
@@ -28,6 +29,17 @@ constexpr int kMaxRetries = 100'000;
 
 int RefuseToOpen(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
   return AVERROR(EPERM);
+}
+
+// The container's list of streams is missing, or ends before it says what a stream holds.
+// (ffmetadata never has one.)
+bool ListIsIncomplete(const AVFormatContext& format) {
+  if (format.nb_streams == 0) return absl::string_view(format.iformat->name) != "ffmetadata";
+  for (unsigned i = 0; i < format.nb_streams; ++i) {
+    const AVCodecParameters& stream = *format.streams[i]->codecpar;
+    if (stream.codec_id == AV_CODEC_ID_NONE && stream.codec_tag == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -74,6 +86,10 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
                                      LibavErrorText(opened)));
   }
 
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {  // the probe replaces these by the real ones
+    declared_.push_back(
+        {format_->streams[i]->codecpar->width, format_->streams[i]->codecpar->height});
+  }
   // The probe opens decoders too: they get the same limits.
   std::vector<AVDictionary*> options(format_->nb_streams, nullptr);
   for (AVDictionary*& option : options) {
@@ -100,7 +116,7 @@ absl::Status Demuxer::ChooseStream(int64_t max_pixels) {
   }
   const int best = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder_, /*flags=*/0);
   if (best == AVERROR_STREAM_NOT_FOUND) {
-    if (cut()) {
+    if (cut() || ListIsIncomplete(*format)) {
       return MakeError(Reason::kVideoUnreadable,
                        "the file ends before its video begins; send the whole file");
     }
@@ -125,6 +141,17 @@ absl::Status Demuxer::ChooseStream(int64_t max_pixels) {
     return ResolutionError(findings_->refused_width, findings_->refused_height, max_pixels);
   }
   return absl::OkStatus();
+}
+
+AVRational Demuxer::SampleAspect(int width, int height) const {
+  const AVRational said = stream_->sample_aspect_ratio;
+  const auto index = static_cast<size_t>(stream_->index);
+  if (said.num <= 0 || said.den <= 0 || index >= declared_.size()) return said;
+  const DeclaredSize& declared = declared_[index];
+  if (declared.width <= 0 || declared.height <= 0) return said;
+  // said * (declared shape) / (real shape)
+  const AVRational shape = {declared.width, declared.height};
+  return av_mul_q(said, av_div_q(shape, {width, height}));
 }
 
 absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +35,10 @@ class Demuxer {
   AVStream* stream() const { return stream_; }
   const AVCodec* decoder() const { return decoder_; }
   std::string container() const { return format_->iformat->name; }
+  // The pixels' aspect ratio as the container means it for pictures of this size; 0/1 where it says
+  // nothing. It is made of a display size and the coded size that the header declares; where that
+  // size is not the real one the display shape is what holds.
+  AVRational SampleAspect(int width, int height) const;
   // Bytes that the container speaks of are missing.
   bool cut() const { return read_failed_ || source_->sought_past_end() || findings_->ended_early; }
 
@@ -48,6 +53,11 @@ class Demuxer {
   FormatPtr format_;
   AVStream* stream_ = nullptr;  // owned by format_
   const AVCodec* decoder_ = nullptr;
+  struct DeclaredSize {
+    int width = 0;
+    int height = 0;
+  };
+  std::vector<DeclaredSize> declared_;  // one a stream of the header
   bool read_failed_ = false;
 };
 

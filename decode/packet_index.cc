@@ -8,12 +8,16 @@ void FinishIndex(PacketIndex& index, bool damaged) {
   int8_t top_layer = 0;
   bool understood = !index.packets.empty() && index.packets.front().closed_key;
   bool stamped = true;
+  bool ordered = true;  // nothing before a closed key is shown after it
+  int64_t latest = kNoPts;
   index.display_pts.clear();
   index.displayed = 0;
   for (const IndexedPacket& packet : index.packets) {
     top_layer = std::max(top_layer, packet.temporal_layer);
     understood = understood && packet.understood;
     if (!packet.displayed) continue;
+    ordered = ordered && !(packet.closed_key && packet.pts <= latest && latest != kNoPts);
+    latest = std::max(latest, packet.pts);
     ++index.displayed;
     stamped = stamped && packet.pts != kNoPts;
     index.display_pts.push_back(packet.pts);
@@ -24,7 +28,7 @@ void FinishIndex(PacketIndex& index, bool damaged) {
   std::sort(index.display_pts.begin(), index.display_pts.end());
   const bool distinct = std::adjacent_find(index.display_pts.begin(), index.display_pts.end()) ==
                         index.display_pts.end();
-  index.exact = understood && stamped && distinct && !damaged;
+  index.exact = understood && stamped && ordered && distinct && !damaged;
   if (!stamped) index.display_pts.clear();
 }
 

@@ -15,9 +15,9 @@ absl::Status ValidatePicture(const FrameSpec& spec);
 // num:den. A ratio that is not known (0) is 1.
 Size DisplaySize(Size stored, int num, int den);
 
-// An upright picture as the model sees it: spec.spatial_views pictures of [size, size, 3], one after
-// the other in `out`. `spec` is valid. RESOLUTION_LIMIT for a picture so narrow that its resized
-// long side would be out of all proportion.
+// An upright picture as the model sees it: spec.spatial_views pictures of [size, size, 3], one
+// after the other in `out`. `spec` is valid. RESOLUTION_LIMIT for a picture so narrow that its
+// resized long side would be out of all proportion.
 absl::Status MakePictures(const FrameSpec& spec, const RgbView& upright, uint8_t* out);
 
 }  // namespace scanline

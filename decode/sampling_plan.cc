@@ -44,7 +44,10 @@ absl::StatusOr<Segment> FindSegment(const SamplingSpec& spec, const Timeline& ti
         {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
   }
   segment.end = std::min(wanted_end, timeline.end);
-  segment.first = FrameAt(timeline, spec.start_seconds);
+  // Several frames may carry one time; all of them count.
+  const double first_start = timeline.start[FrameAt(timeline, spec.start_seconds)];
+  segment.first = std::lower_bound(timeline.start.begin(), timeline.start.end(), first_start) -
+                  timeline.start.begin();
   const auto past = std::lower_bound(timeline.start.begin(), timeline.start.end(),
                                      segment.end - kBorderSeconds / 10);
   const int64_t last = std::max<int64_t>(segment.first + 1, past - timeline.start.begin());

@@ -6,6 +6,13 @@ namespace scanline {
 namespace {
 // Two ways of computing one instant differ by less; frames are further apart.
 constexpr double kSameInstant = 1e-7;
+
+// A damaged stamp: leaps ahead for one frame.
+bool IsOutOfLine(absl::Span<const int64_t> pts, size_t i) {
+  return i > 0 && i + 1 < pts.size() && pts[i - 1] != kNoPts && pts[i + 1] != kNoPts &&
+         pts[i] > pts[i + 1] && pts[i + 1] >= pts[i - 1];
+}
+
 }  // namespace
 
 Timeline BuildTimeline(absl::Span<const int64_t> pts, double tick_seconds, double default_step) {
@@ -26,12 +33,13 @@ Timeline BuildTimeline(absl::Span<const int64_t> pts, double tick_seconds, doubl
   double known_at = at;
   for (size_t i = first + 1; i < pts.size(); ++i) {
     double next = at + step;
-    if (pts[i] != kNoPts && known != kNoPts && pts[i] >= known) {
+    const bool stamped = pts[i] != kNoPts && !IsOutOfLine(pts, i);
+    if (stamped && known != kNoPts && pts[i] >= known) {
       // In double: hostile timestamps may lie further apart than int64 holds.
       next = known_at + (static_cast<double>(pts[i]) - static_cast<double>(known)) * tick_seconds;
       next = std::max(next, at);
     }
-    if (pts[i] != kNoPts) {
+    if (stamped) {
       known = pts[i];
       known_at = next;
     }

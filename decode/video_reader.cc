@@ -199,7 +199,7 @@ absl::StatusOr<bool> VideoReader::Walk(absl::Span<const int64_t> wanted, const O
   return walked;
 }
 
-absl::Status VideoReader::HandOut(int64_t index, int64_t pts, const AVFrame& frame,
+absl::Status VideoReader::HandOut(int64_t index, int64_t pts, bool corrupt, const AVFrame& frame,
                                   const OnFrame& on_frame) {
   const AVStream& stream = *demuxer_->stream();
   WantedFrame wanted;
@@ -208,7 +208,7 @@ absl::Status VideoReader::HandOut(int64_t index, int64_t pts, const AVFrame& fra
     wanted.pts_seconds =
         (static_cast<double>(pts) - static_cast<double>(first_pts_)) * av_q2d(stream.time_base);
   }
-  wanted.corrupt = IsCorrupt(frame);
+  wanted.corrupt = corrupt;
   wanted.frame = &frame;
   const uint8_t* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
   if (matrix == nullptr) {
@@ -217,7 +217,8 @@ absl::Status VideoReader::HandOut(int64_t index, int64_t pts, const AVFrame& fra
   }
   wanted.orientation = OrientationFromMatrix(reinterpret_cast<const int32_t*>(matrix));
   AVRational aspect = frame.sample_aspect_ratio;
-  if (aspect.num <= 0 || aspect.den <= 0) aspect = stream.sample_aspect_ratio;
+  if (aspect.num <= 0 || aspect.den <= 0)
+    aspect = demuxer_->SampleAspect(frame.width, frame.height);
   wanted.sample_aspect_num = aspect.num;
   wanted.sample_aspect_den = aspect.den;
   return on_frame(wanted);
@@ -230,6 +231,7 @@ absl::StatusOr<bool> VideoReader::WalkAll(absl::Span<const int64_t> wanted,
   std::vector<int64_t> pts;
   size_t next = 0;  // of `wanted`
   int64_t lost = 0;
+  bool tainted = false;  // since damage, until a key: frames may refer to what is wrong
   if (!counted_) first_pts_ = kNoPts;
   const auto on_decoded = [&](const AVFrame& frame) -> absl::Status {
     SCANLINE_RETURN_IF_ERROR(CheckBudget());
@@ -244,14 +246,18 @@ absl::StatusOr<bool> VideoReader::WalkAll(absl::Span<const int64_t> wanted,
                                        limits_.max_frames),
                        {{"limit", absl::StrCat(limits_.max_frames)}});
     }
+    tainted = IsCorrupt(frame) || (tainted && !frame.key_frame);
     if (next == wanted.size() || wanted[next] != index) return absl::OkStatus();
     ++next;
-    return HandOut(index, stamp, frame, on_frame);
+    return HandOut(index, stamp, tainted, frame, on_frame);
   };
   const auto feed = [&](const AVPacket* packet) -> absl::Status {
     SCANLINE_RETURN_IF_ERROR(CheckBudget());
     SCANLINE_ASSIGN_OR_RETURN(const bool decoded, decoder.Feed(packet, on_decoded));
-    if (!decoded && !pts.empty()) ++lost;
+    if (!decoded && !pts.empty()) {
+      ++lost;
+      tainted = true;
+    }
     return absl::OkStatus();
   };
   SCANLINE_RETURN_IF_ERROR(ForEachPacket([&](AVPacket* packet, size_t) -> absl::StatusOr<bool> {
@@ -269,13 +275,13 @@ absl::StatusOr<bool> VideoReader::WalkAll(absl::Span<const int64_t> wanted,
 }
 
 // Only what the wanted frames need. Each decoded packet must give the one frame that the index
-// promised; anything else means that the index is wrong.
+// promised, in ascending order; anything else means that the index is wrong.
 absl::StatusOr<bool> VideoReader::WalkNeeded(absl::Span<const int64_t> wanted,
                                              const OnFrame& on_frame) {
   const std::vector<bool> needed = PacketsToDecode(index_, wanted);
   const auto last = std::find(needed.rbegin(), needed.rend(), true).base() - needed.begin();
   SCANLINE_ASSIGN_OR_RETURN(FrameDecoder decoder, OpenDecoder());
-  std::vector<bool> seen(index_.display_pts.size(), false);
+  int64_t last_index = -1;
   int64_t promised = 0, delivered = 0;
   bool as_promised = true, left_out = false;
 
@@ -284,14 +290,15 @@ absl::StatusOr<bool> VideoReader::WalkNeeded(absl::Span<const int64_t> wanted,
     const auto at =
         std::lower_bound(index_.display_pts.begin(), index_.display_pts.end(), frame.pts);
     const auto index = at - index_.display_pts.begin();
-    if (at == index_.display_pts.end() || *at != frame.pts || seen[index] || IsCorrupt(frame)) {
+    if (at == index_.display_pts.end() || *at != frame.pts || index <= last_index ||
+        IsCorrupt(frame)) {
       as_promised = false;
     }
     if (!as_promised) return absl::OkStatus();
-    seen[index] = true;
+    last_index = index;
     ++delivered;
     if (!std::binary_search(wanted.begin(), wanted.end(), index)) return absl::OkStatus();
-    return HandOut(index, frame.pts, frame, on_frame);
+    return HandOut(index, frame.pts, /*corrupt=*/false, frame, on_frame);
   };
   const auto feed = [&](const AVPacket* packet) -> absl::Status {
     SCANLINE_RETURN_IF_ERROR(CheckBudget());

@@ -25,7 +25,7 @@ namespace scanline {
 struct WantedFrame {
   int64_t index = 0;  // in display order
   std::optional<double> pts_seconds;
-  bool corrupt = false;
+  bool corrupt = false;  // damaged, or since damage no key came
   const AVFrame* frame = nullptr;
   Orientation orientation;
   int sample_aspect_num = 0;  // of the stored picture; 0: not known
@@ -75,7 +75,8 @@ class VideoReader {
   absl::StatusOr<FrameDecoder> OpenDecoder() const;
   absl::StatusOr<bool> WalkNeeded(absl::Span<const int64_t> wanted, const OnFrame& on_frame);
   absl::StatusOr<bool> WalkAll(absl::Span<const int64_t> wanted, const OnFrame& on_frame);
-  absl::Status HandOut(int64_t index, int64_t pts, const AVFrame& frame, const OnFrame& on_frame);
+  absl::Status HandOut(int64_t index, int64_t pts, bool corrupt, const AVFrame& frame,
+                       const OnFrame& on_frame);
   absl::Status NoFramesError() const;
   // Calls fn(packet, position) for each packet in decoding order until it says false.
   absl::Status ForEachPacket(const std::function<absl::StatusOr<bool>(AVPacket*, size_t)>& fn);
