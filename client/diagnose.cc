@@ -96,7 +96,8 @@ absl::Status OfGreeting(Greeting greeting, const ServerAddress& address, absl::s
 
 Greeting ReadGreeting(absl::string_view bytes) {
   if (bytes.empty()) return Greeting::kNothing;
-  if (absl::StartsWith(bytes, "HTTP/1")) return Greeting::kHttp1;
+  // Some answer an unknown version in that version's name: "HTTP/2.0 400 Bad Request".
+  if (absl::StartsWith(bytes, "HTTP/")) return Greeting::kHttp1;
   // TLS record header (RFC 8446 section 5.1): alert (21) or handshake (22), version 3.x.
   if (bytes.size() >= 2 && (bytes[0] == 21 || bytes[0] == 22) && bytes[1] == 3) {
     return Greeting::kTls;

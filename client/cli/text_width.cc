@@ -76,7 +76,8 @@ std::string FitText(absl::string_view text, int width, Keep keep) {
   }
   std::reverse(kept.begin(), kept.end());
   for (const auto bytes : kept) absl::StrAppend(&out, bytes);
-  return absl::StrCat(kEllipsis, out);
+  const size_t folder = out.find('/');
+  return absl::StrCat(kEllipsis, folder == std::string::npos ? out : out.substr(folder));
 }
 
 std::string PadText(absl::string_view text, int width, Align align) {

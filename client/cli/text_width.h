@@ -10,7 +10,8 @@ namespace scanline::cli {
 // A byte that is no UTF-8 counts as one.
 int TextWidth(absl::string_view text);
 
-enum class Keep { kStart, kEnd };  // what stays of a text that is cut: the end, for a path
+// What stays of a text that is cut. The end is for paths: it begins with a whole folder if it can.
+enum class Keep { kStart, kEnd };
 
 // The text without control characters, cut to `width` columns with an ellipsis where it was cut.
 std::string FitText(absl::string_view text, int width, Keep keep = Keep::kStart);

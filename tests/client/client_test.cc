@@ -15,8 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 using testing::ServiceDouble;
+using ::testing::UnorderedElementsAre;
 
 std::unique_ptr<Client> MustConnect(const ServiceDouble& server) {
   auto client = Client::Connect(server.address());
@@ -123,8 +123,7 @@ TEST(CheckInlineSize, RefusesWhatIsOverTheLimit) {
   const ClientError error = ErrorOf(CheckInlineSize(1001, limits));
   EXPECT_EQ(error.reason, "CLIP_TOO_LARGE");
   EXPECT_THAT(error.message, HasSubstr("1001 bytes"));
-  EXPECT_THAT(error.metadata,
-              UnorderedElementsAre(Pair("actual", "1001"), Pair("limit", "1000")));
+  EXPECT_THAT(error.metadata, UnorderedElementsAre(Pair("actual", "1001"), Pair("limit", "1000")));
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ ClientError ConnectError(const ServerAddress& address) {
 TEST(ReadGreeting, TellsProtocolsApart) {
   EXPECT_EQ(ReadGreeting(""), Greeting::kNothing);
   EXPECT_EQ(ReadGreeting("HTTP/1.1 400 Bad Request"), Greeting::kHttp1);
+  EXPECT_EQ(ReadGreeting("HTTP/2.0 400 Bad Request\r\n"), Greeting::kHttp1) << "civetweb's";
   EXPECT_EQ(ReadGreeting(absl::string_view("\x15\x03\x03\0\x02\x02\x46", 7)), Greeting::kTls);
   EXPECT_EQ(ReadGreeting(absl::string_view("\0\0\0\x04\0\0\0\0\0", 9)), Greeting::kHttp2);
   EXPECT_EQ(ReadGreeting("SSH-2.0-OpenSSH_9.2"), Greeting::kOther);

@@ -113,6 +113,9 @@ class Process {
     return false;
   }
 
+  // What has been read so far, of both streams.
+  std::string text() const { return result_.out + result_.err; }
+
   // Gives it `input`, closes its standard input, reads all and waits for the end.
   ProcessResult Finish(const std::string& input = "") {
     if (pid_ <= 0) return result_;
