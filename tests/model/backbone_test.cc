@@ -1,0 +1,276 @@
+#include "model/backbone.h"
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstring>
+
+#include "model/patches.h"
+#include "model/position.h"
+#include "model/tensor_ops.h"
+#include "tests/model/double_model.h"
+#include "tests/model/generator.h"
+#include "tests/model/kernels/kernels_here.h"
+#include "tests/model/reference.h"
+
+namespace scanline::testing {
+namespace {
+
+std::vector<float> Logits(const Weights& weights, absl::Span<const float> pooled) {
+  std::vector<float> logits(weights.Get("head.bias").size());
+  const auto width = static_cast<int64_t>(pooled.size());
+  RunGemm({.x = pooled.data(),
+           .rows = 1,
+           .inner = width,
+           .x_stride = width,
+           .weight = weights.Data("head.weight"),
+           .columns = static_cast<int64_t>(logits.size()),
+           .bias = weights.Data("head.bias"),
+           .out = logits.data()});
+  return logits;
+}
+
+int Depth(const Weights& weights) {
+  int depth = 0;
+  while (weights.Has("layers." + std::to_string(depth) + ".norm.weight")) ++depth;
+  return depth;
+}
+
+// The sizes of a stored model; frames and side come from its input [batch, 3, frames, size, size].
+BackboneConfig ConfigOf(const SafetensorsFile& file, const Weights& weights) {
+  const auto& patch = weights.Get("patch_embed.proj.weight").shape;
+  const auto& input = file.at("input").shape;
+  BackboneConfig config;
+  config.embed_dim = static_cast<int>(patch[0]);
+  config.tubelet = static_cast<int>(patch[2]);
+  config.patch = static_cast<int>(patch[3]);
+  config.frames = static_cast<int>(input[2]);
+  config.size = static_cast<int>(input[3]);
+  config.depth = Depth(weights);
+  config.dt_rank = (config.embed_dim + 15) / 16;
+  config.norm = weights.Has("norm_f.bias") ? NormKind::kLayer : NormKind::kRms;
+  if (file.metadata.count("bimamba_type") != 0) {
+    config.mixer = *MixerPreset("videomambapro_" + file.metadata.at("bimamba_type"));
+  }
+  return config;
+}
+
+constexpr double kTolerance = 1e-5;  // model_*: tests/data/reference/README.md
+
+class StoredModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(StoredModel, GivesTheSameTraceAndLogits) {
+  const SafetensorsFile file = ReadReference(GetParam());
+  const Weights weights = WeightsUnder(file, "model.");
+  const BackboneConfig config = ConfigOf(file, weights);
+  const auto& shape = file.at("input").shape;
+  const size_t video = static_cast<size_t>(shape[1] * shape[2] * shape[3] * shape[4]);
+  const auto rows = static_cast<size_t>(config.tokens()) * config.embed_dim;
+  for (const Kernels* kernels : KernelsHere()) {
+    Backbone backbone(config, weights, *kernels);
+    for (size_t batch = 0; batch < static_cast<size_t>(shape[0]); ++batch) {
+      SCOPED_TRACE(std::string(kernels->name) + " sequence " + std::to_string(batch));
+      const auto want = [&](const std::string& name, size_t count) {
+        return Part(Floats(file.at(name)), batch * count, count);
+      };
+      PatchesFromVideo(Floats(file.at("input")).data() + batch * video, config, backbone.patches());
+      BackboneTrace trace;
+      const auto pooled = backbone.Run(&trace);
+      if (file.has("trace.tokens")) {
+        EXPECT_LE(RelMax(trace.tokens, want("trace.tokens", rows)), kTolerance);
+      }
+      for (int i = 0; i < config.depth; ++i) {
+        const std::string layer = std::to_string(i);
+        EXPECT_LE(RelMax(trace.hidden[i], want("trace.hidden" + layer, rows)), kTolerance) << i;
+        EXPECT_LE(RelMax(trace.residual[i], want("trace.residual" + layer, rows)), kTolerance) << i;
+      }
+      const std::vector<float> features(pooled.begin(), pooled.end());
+      EXPECT_LE(RelMax(features, want("pooled", features.size())), kTolerance);
+      const auto logits = Logits(weights, pooled);
+      EXPECT_LE(RelMax(logits, want("logits", logits.size())), kTolerance);
+    }
+  }
+}
+
+// model_vm_d32_f4 and its like, named after their width, and the Pro models; the other model_vm_*
+// files (students, interpolation) are of another form.
+std::vector<std::string> StoredModels() {
+  std::vector<std::string> models;
+  for (const std::string& name : ReferenceNames({"model_vm_d", "model_pro_"})) {
+    const bool sized = std::isdigit(static_cast<unsigned char>(name[std::strlen("model_vm_d")]));
+    if (sized || name.rfind("model_pro_", 0) == 0) models.push_back(name);
+  }
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Vectors, StoredModel, ::testing::ValuesIn(StoredModels()),
+                         [](const auto& info) { return info.param; });
+
+TEST(Backbone, MatchesTheIntendedAndThePaperFormOfPro) {
+  int outputs = 0;
+  for (const std::string& name : ReferenceNames({"model_pro_"})) {
+    const SafetensorsFile file = ReadReference(name);
+    const Weights weights = WeightsUnder(file, "model.");
+    for (const char* form : {"intended", "paper"}) {
+      const std::string output = std::string("logits_") + form;
+      if (!file.has(output)) continue;
+      BackboneConfig config = ConfigOf(file, weights);
+      config.mixer = *MixerPreset(std::string("videomambapro_") + form);
+      const auto input = Floats(file.at("input"));
+      const auto classes = static_cast<size_t>(file.at(output).shape[1]);
+      const size_t video = input.size() / file.at("input").shape[0];
+      for (const Kernels* kernels : KernelsHere()) {
+        Backbone backbone(config, weights, *kernels);
+        for (size_t batch = 0; batch * video < input.size(); ++batch) {
+          PatchesFromVideo(input.data() + batch * video, config, backbone.patches());
+          EXPECT_LE(RelMax(Logits(weights, backbone.Run()),
+                           Part(Floats(file.at(output)), batch * classes, classes)),
+                    kTolerance)
+              << name << " " << output << " " << kernels->name;
+          ++outputs;
+        }
+      }
+    }
+  }
+  EXPECT_GT(outputs, 0);
+}
+
+TEST(Backbone, RunsWithPositionsMadeForAnotherGridAndLength) {
+  const SafetensorsFile file = ReadReference("model_vm_interpolated");
+  Weights weights = WeightsUnder(file, "model.");
+  const BackboneConfig config = ConfigOf(file, weights);
+  ASSERT_TRUE(FitPositions(config, &weights).ok());
+  const auto values = [&](const char* name) {
+    const Tensor& tensor = weights.Get(name);
+    return std::vector<float>(tensor.data.get(), tensor.data.get() + tensor.size());
+  };
+  EXPECT_LE(RelMax(values("pos_embed"), Floats(file.at("pos_embed_out"))), 2e-6);
+  EXPECT_LE(RelMax(values("temporal_pos_embedding"), Floats(file.at("temporal_out"))), 2e-6);
+  for (const Kernels* kernels : KernelsHere()) {
+    Backbone backbone(config, weights, *kernels);
+    PatchesFromVideo(Floats(file.at("input")).data(), config, backbone.patches());
+    EXPECT_LE(RelMax(Logits(weights, backbone.Run()), Floats(file.at("logits"))), kTolerance);
+  }
+}
+
+// A model small enough for the double reference, with every size different from the others.
+ModelConfig SmallModel() {
+  ModelConfig model;
+  BackboneConfig& config = model.backbone;
+  config.embed_dim = 24;
+  config.depth = 3;
+  config.d_state = 8;
+  config.dt_rank = 2;
+  config.patch = 4;
+  config.tubelet = 2;
+  config.frames = 6;
+  config.size = 8;
+  model.classify.labels = {"a", "b", "c"};
+  return model;
+}
+
+std::vector<float> SmallVideo(const BackboneConfig& config) {
+  return Generate("input", {1, 3, config.frames, config.size, config.size}, 11);
+}
+
+void ExpectLikeDouble(const BackboneConfig& config, const Weights& weights, double tolerance) {
+  const auto video = SmallVideo(config);
+  const Row want = DoubleModel(config, weights).Run(video);
+  for (const Kernels* kernels : KernelsHere()) {
+    Backbone backbone(config, weights, *kernels);
+    PatchesFromVideo(video.data(), config, backbone.patches());
+    const auto pooled = backbone.Run();
+    EXPECT_LE(RelMax(std::vector<float>(pooled.begin(), pooled.end()), want), tolerance)
+        << kernels->name;
+  }
+}
+
+TEST(Backbone, EveryCombinationOfSwitchesMatchesTheDoubleReference) {
+  ModelConfig model = SmallModel();
+  for (int bits = 0; bits < 64; ++bits) {
+    SCOPED_TRACE("switches " + std::to_string(bits));
+    const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
+    MixerConfig& mixer = model.backbone.mixer;
+    mixer.shared = bit(0);
+    mixer.scan_input = bit(1) ? MixerConfig::ScanInput::kRaw : MixerConfig::ScanInput::kConv;
+    mixer.init = bit(2) ? MixerConfig::Init::kFirstToken : MixerConfig::Init::kZero;
+    mixer.mask_backward = bit(3);
+    mixer.residual = bit(4) ? MixerConfig::Residual::kCumulative : MixerConfig::Residual::kNone;
+    mixer.gate = !bit(5);
+    ExpectLikeDouble(model.backbone, GenerateWeights(model, 5), kTolerance);
+  }
+}
+
+TEST(Backbone, EveryScanOrderPoolAndNormMatchesTheDoubleReference) {
+  ModelConfig model = SmallModel();
+  BackboneConfig& config = model.backbone;
+  for (ScanOrder order :
+       {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst, ScanOrder::kAlternating}) {
+    for (PoolKind pool :
+         {PoolKind::kCls, PoolKind::kAvg, PoolKind::kClsPlusAvg, PoolKind::kClsPlusAvgDeltaMax}) {
+      for (NormKind norm : {NormKind::kRms, NormKind::kLayer}) {
+        for (int depth : {2, 3}) {  // Alternating ends in either order.
+          config.scan_order = order;
+          config.pool = pool;
+          config.norm = norm;
+          config.depth = depth;
+          SCOPED_TRACE(::testing::Message() << "order " << int(order) << " pool " << int(pool)
+                                            << " norm " << int(norm) << " depth " << depth);
+          ExpectLikeDouble(config, GenerateWeights(model, 7), kTolerance);
+        }
+      }
+    }
+  }
+}
+
+TEST(Backbone, OddWidthsAndStatesFallBackToTheScalarKernels) {
+  ModelConfig model = SmallModel();
+  model.backbone.embed_dim = 21;
+  model.backbone.d_state = 5;
+  model.backbone.d_conv = 3;
+  ExpectLikeDouble(model.backbone, GenerateWeights(model, 9), kTolerance);
+}
+
+// Token 0 is cls, which in the forward direction sees only itself: all of its context comes from
+// the backward direction, and logits of random weights would look plausible without it.
+TEST(Backbone, ClsSeesTheVideoThroughTheBackwardDirectionOnly) {
+  ModelConfig model = SmallModel();
+  model.backbone.depth = 1;
+  const BackboneConfig& config = model.backbone;
+  const auto features = [&](const Weights& weights, const std::vector<float>& video) {
+    Backbone backbone(config, weights, BestKernels());
+    PatchesFromVideo(video.data(), config, backbone.patches());
+    const auto pooled = backbone.Run();
+    return std::vector<float>(pooled.begin(), pooled.end());
+  };
+  auto video = SmallVideo(config);
+  auto other = video;
+  for (float& value : other) value = -value;
+
+  Weights weights = GenerateWeights(model, 3);
+  EXPECT_GT(RelMax(features(weights, video), features(weights, other)), 1e-3);
+
+  const Tensor& x_proj_b = weights.Get("layers.0.mixer.x_proj_b.weight");
+  std::fill_n(x_proj_b.data.get(), x_proj_b.size(), 0.0f);  // B = C = 0: nothing is read out,
+  const Tensor& d_b = weights.Get("layers.0.mixer.D_b");
+  std::fill_n(d_b.data.get(), d_b.size(), 0.0f);  // and nothing is passed by.
+  EXPECT_EQ(features(weights, video), features(weights, other));
+}
+
+TEST(Backbone, SecondRunHasTheSameBits) {
+  ModelConfig model = SmallModel();
+  model.backbone.scan_order = ScanOrder::kAlternating;
+  const Weights weights = GenerateWeights(model, 4);
+  const auto video = SmallVideo(model.backbone);
+  Backbone backbone(model.backbone, weights, BestKernels());
+  std::vector<float> first;
+  for (int i = 0; i < 3; ++i) {
+    PatchesFromVideo(video.data(), model.backbone, backbone.patches());
+    const auto pooled = backbone.Run();
+    if (i == 0) first.assign(pooled.begin(), pooled.end());
+    EXPECT_EQ(std::vector<float>(pooled.begin(), pooled.end()), first);
+  }
+}
+
+}  // namespace
+}  // namespace scanline::testing

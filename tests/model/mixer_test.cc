@@ -1,0 +1,205 @@
+#include "model/mixer.h"
+
+#include <gtest/gtest.h>
+
+#include "model/tensor_ops.h"
+#include "tests/model/double_model.h"
+#include "tests/model/kernels/kernels_here.h"
+#include "tests/model/reference.h"
+
+namespace scanline::testing {
+namespace {
+
+constexpr double kTolerance = 1e-5;  // mixer_*, block_*: tests/data/reference/README.md
+
+BackboneConfig ConfigOf(const Weights& weights, const std::string& mixer, const MixerConfig& kind) {
+  BackboneConfig config;
+  config.embed_dim = static_cast<int>(weights.Get(mixer + "in_proj.weight").shape[1]);
+  config.expand =
+      static_cast<int>(weights.Get(mixer + "out_proj.weight").shape[1]) / config.embed_dim;
+  config.d_state = static_cast<int>(weights.Get(mixer + "A_log").shape[1]);
+  config.d_conv = static_cast<int>(weights.Get(mixer + "conv1d.weight").shape[2]);
+  config.dt_rank = static_cast<int>(weights.Get(mixer + "dt_proj.weight").shape[1]);
+  config.mixer = kind;
+  return config;
+}
+
+// A mixer with memory of its own.
+struct Bench {
+  Bench(const BackboneConfig& config, int length)
+      : xz(AllocateFloats(static_cast<size_t>(length) * 2 * config.d_inner())),
+        conv(AllocateFloats(static_cast<size_t>(length) * config.d_inner())),
+        x_dbl(AllocateFloats(static_cast<size_t>(length) * (config.dt_rank + 2 * config.d_state))),
+        delta(AllocateFloats(static_cast<size_t>(length) * config.d_inner())),
+        y(AllocateFloats(static_cast<size_t>(length) * config.d_inner())),
+        scratch(AllocateFloats(ScanScratchFloats(config.d_inner(), config.d_state))) {}
+
+  MixerBuffers Buffers() const {
+    return {xz.get(), conv.get(), x_dbl.get(), delta.get(), y.get(), scratch.get()};
+  }
+
+  AlignedFloats xz, conv, x_dbl, delta, y, scratch;
+};
+
+std::vector<float> Mix(const Weights& weights, const std::string& mixer,
+                       const BackboneConfig& config, const Kernels& kernels,
+                       const std::vector<float>& x) {
+  const int length = static_cast<int>(x.size()) / config.embed_dim;
+  const Bench bench(config, length);
+  std::vector<float> out(x.size());
+  RunMixer(MixerWeights::From(weights, mixer, config), config, kernels, x.data(), length,
+           bench.Buffers(), out.data());
+  return out;
+}
+
+// Every sequence of [batch, length, dim] against the same of `want`.
+void ExpectMixes(const SafetensorsFile& file, const std::string& x, const std::string& want,
+                 const std::string& params, const MixerConfig& kind) {
+  const Weights weights = WeightsUnder(file, params);
+  const BackboneConfig config = ConfigOf(weights, "", kind);
+  const auto& shape = file.at(x).shape;
+  const auto count = static_cast<size_t>(shape[1] * shape[2]);
+  for (const Kernels* kernels : KernelsHere()) {
+    for (size_t batch = 0; batch < static_cast<size_t>(shape[0]); ++batch) {
+      const auto got =
+          Mix(weights, "", config, *kernels, Part(Floats(file.at(x)), batch * count, count));
+      EXPECT_LE(RelMax(got, Part(Floats(file.at(want)), batch * count, count)), kTolerance)
+          << want << " " << kernels->name;
+    }
+  }
+}
+
+TEST(Mixer, MatchesVideoMamba) {
+  const SafetensorsFile file = ReadReference("mixer_videomamba");
+  for (const std::string& name : Cases(file)) {
+    ExpectMixes(file, name + ".x", name + ".out", name + ".param.", MixerConfig());
+  }
+}
+
+TEST(Mixer, MatchesTheStagesOfTheForwardDirection) {
+  const SafetensorsFile file = ReadReference("mixer_videomamba");
+  int seen = 0;
+  for (const std::string& name : Cases(file)) {
+    if (!file.has(name + ".mid_xz")) continue;
+    ++seen;
+    SCOPED_TRACE(name);
+    const Weights weights = WeightsUnder(file, name + ".param.");
+    const BackboneConfig config = ConfigOf(weights, "", MixerConfig());
+    const size_t length = file.at(name + ".x").shape[1];
+    const size_t inner = config.d_inner();
+    const int row = config.dt_rank + 2 * config.d_state;
+    // The first sequence of each is enough: the whole mixer is compared above.
+    const auto x = Part(Floats(file.at(name + ".x")), 0, length * config.embed_dim);
+    const Bench bench(config, static_cast<int>(length));
+    RunGemm({.x = x.data(),
+             .rows = static_cast<int64_t>(length),
+             .inner = config.embed_dim,
+             .x_stride = config.embed_dim,
+             .weight = weights.Data("in_proj.weight"),
+             .columns = static_cast<int64_t>(2 * inner),
+             .out = bench.xz.get()});
+    const std::vector<float> xz(bench.xz.get(), bench.xz.get() + length * 2 * inner);
+    EXPECT_LE(RelMax(xz, Transposed(Floats(file.at(name + ".mid_xz")), 0, 2 * inner, length)),
+              kTolerance);
+    CausalConvReference<float>({.length = static_cast<int>(length),
+                                .dim = static_cast<int>(inner),
+                                .x = xz.data(),
+                                .x_stride = static_cast<ptrdiff_t>(2 * inner),
+                                .weight = weights.Data("conv1d.weight"),
+                                .bias = weights.Data("conv1d.bias"),
+                                .out = bench.conv.get(),
+                                .out_stride = static_cast<ptrdiff_t>(inner)});
+    const std::vector<float> conv(bench.conv.get(), bench.conv.get() + length * inner);
+    EXPECT_LE(RelMax(conv, Transposed(Floats(file.at(name + ".mid_conv_out")), 0, inner, length)),
+              kTolerance);
+    std::vector<float> x_dbl(length * row);
+    RunGemm({.x = conv.data(),
+             .rows = static_cast<int64_t>(length),
+             .inner = static_cast<int64_t>(inner),
+             .x_stride = static_cast<int64_t>(inner),
+             .weight = weights.Data("x_proj.weight"),
+             .columns = row,
+             .out = x_dbl.data()});
+    EXPECT_LE(RelMax(x_dbl, Part(Floats(file.at(name + ".mid_x_dbl")), 0, x_dbl.size())),
+              kTolerance);
+  }
+  EXPECT_GT(seen, 0);
+}
+
+TEST(Mixer, MatchesEveryVideoMambaProVariant) {
+  const SafetensorsFile file = ReadReference("mixer_pro");
+  const std::pair<const char*, const char*> variants[] = {
+      {"v1", "videomambapro_v1"},       {"v2", "videomambapro_v2"},
+      {"videomamba", "videomamba"},     {"intended", "videomambapro_intended"},
+      {"paper", "videomambapro_paper"},
+  };
+  for (const std::string& name : Cases(file)) {
+    for (const auto& [variant, preset] : variants) {
+      const std::string params = std::string(variant) == "v1" ? ".v1.param." : ".v2.param.";
+      ExpectMixes(file, name + ".x", name + "." + variant + ".out", name + params,
+                  *MixerPreset(preset));
+    }
+  }
+}
+
+TEST(Block, ChainsNormMixerAndResidualAsTheOfficialBlocksDo) {
+  const SafetensorsFile file = ReadReference("block_videomamba");
+  const Weights weights = WeightsUnder(file, "");
+  const auto& shape = file.at("x").shape;
+  const size_t count = shape[1] * shape[2];
+  int blocks = 0;
+  while (file.has("hidden" + std::to_string(blocks))) ++blocks;
+  ASSERT_GT(blocks, 0);
+  for (const Kernels* kernels : KernelsHere()) {
+    for (size_t batch = 0; batch < static_cast<size_t>(shape[0]); ++batch) {
+      std::vector<float> hidden = Part(Floats(file.at("x")), batch * count, count);
+      std::vector<float> residual(count), normed(count);
+      for (int i = 0; i < blocks; ++i) {
+        const std::string block = "block" + std::to_string(i) + ".";
+        const BackboneConfig config = ConfigOf(weights, block + "mixer.", MixerConfig());
+        kernels->add_norm({.rows = static_cast<int>(shape[1]),
+                           .dim = config.embed_dim,
+                           .x = hidden.data(),
+                           .residual = i == 0 ? nullptr : residual.data(),
+                           .weight = weights.Data(block + "norm.weight"),
+                           .eps = 1e-5f,
+                           .residual_out = residual.data(),
+                           .out = normed.data()});
+        hidden = Mix(weights, block + "mixer.", config, *kernels, normed);
+        const auto want = [&](const char* name) {
+          return Part(Floats(file.at(name + std::to_string(i))), batch * count, count);
+        };
+        EXPECT_LE(RelMax(residual, want("residual")), kTolerance) << block << kernels->name;
+        EXPECT_LE(RelMax(hidden, want("hidden")), kTolerance) << block << kernels->name;
+      }
+    }
+  }
+}
+
+TEST(DoubleModel, IsItselfRight) {  // What other tests measure against.
+  const SafetensorsFile file = ReadReference("mixer_pro");
+  const Weights weights = WeightsUnder(file, "d32_L65.v2.param.");
+  const Weights shared = WeightsUnder(file, "d32_L65.v1.param.");
+  const auto x = Floats(file.at("d32_L65.x"));
+  Rows rows;
+  for (size_t t = 0; t < 65; ++t) {
+    rows.emplace_back(x.begin() + static_cast<ptrdiff_t>(t * 32),
+                      x.begin() + static_cast<ptrdiff_t>(t * 32 + 32));
+  }
+  for (const auto& [variant, preset] :
+       {std::pair("v1", "videomambapro_v1"), std::pair("v2", "videomambapro_v2"),
+        std::pair("intended", "videomambapro_intended"), std::pair("paper", "videomambapro_paper"),
+        std::pair("videomamba", "videomamba")}) {
+    const Weights& used = std::string(variant) == "v1" ? shared : weights;
+    const BackboneConfig config = ConfigOf(used, "", *MixerPreset(preset));
+    std::vector<double> got;
+    for (const Row& row : DoubleModel(config, used).Mixer(rows, "")) {
+      got.insert(got.end(), row.begin(), row.end());
+    }
+    const std::string out = std::string("d32_L65.") + variant + ".out";
+    EXPECT_LE(RelMax(got, Part(Floats(file.at(out)), 0, got.size())), kTolerance) << variant;
+  }
+}
+
+}  // namespace
+}  // namespace scanline::testing
