@@ -75,9 +75,15 @@ class SmallBundle {
       "classify": {"score": "softmax", "labels": "labels.txt", "label_index_offset": 10},
       "weights": {"file": "model.safetensors"}
     })");
+    MakeTensors();
+  }
+
+  // Anew, for the sizes in `config`.
+  void MakeTensors() {
     auto parsed = ParseModelConfig(config.dump());
     if (!parsed.ok()) throw std::runtime_error(parsed.status().ToString());
     parsed->classify.labels = {"a", "b", "c"};
+    tensors.clear();
     const Weights weights = GenerateWeights(*parsed, 1);
     for (const auto& [name, tensor] : weights.tensors()) {
       tensors.push_back(

@@ -164,5 +164,24 @@ TEST(Predictor, UsesTheKernelThatWasAskedFor) {
   EXPECT_EQ(ReasonOf(Predictor::Create(bundle, {.threads = 0}).status()), Reason::kFieldInvalid);
 }
 
+TEST(Predictor, SaysInTheLogWhenAModelIsTooOddForTheFastKernels) {
+  SmallBundle small;
+  const auto log_of = [&](const char* kernel) {
+    const auto bundle = Load(small.Write());
+    ::testing::internal::CaptureStderr();
+    const auto predictor = Create(bundle, {.kernel = kernel});
+    PredictAlone(*predictor, Noise(bundle->config(), 2, 1, 1));
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(log_of("auto"), "");
+  small.config["backbone"]["embed_dim"] = 17;
+  small.config["backbone"]["d_state"] = 5;
+  small.config["backbone"].erase("dt_rank");
+  small.MakeTensors();
+  EXPECT_EQ(log_of("scalar"), "");
+  if (BestKernels().name == std::string("scalar")) return;  // Nothing faster to fall back from.
+  EXPECT_THAT(log_of("auto"), HasSubstr("does not take width 34 with d_state 5"));
+}
+
 }  // namespace
 }  // namespace scanline::testing
