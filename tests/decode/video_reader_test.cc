@@ -1,0 +1,110 @@
+// Leaving packets out changes nothing: what an exact index gives is what decoding everything gives.
+
+#include "decode/video_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "decode/sampling_plan.h"
+#include "tests/support/corpus.h"
+
+extern "C" {
+#include <libavutil/imgutils.h>
+}
+
+namespace scanline {
+namespace {
+
+// FNV-1a of the planes as they came out of the decoder.
+uint64_t HashOf(const AVFrame& frame) {
+  std::vector<uint8_t> packed(av_image_get_buffer_size(static_cast<AVPixelFormat>(frame.format),
+                                                       frame.width, frame.height, 1));
+  av_image_copy_to_buffer(packed.data(), static_cast<int>(packed.size()), frame.data,
+                          frame.linesize, static_cast<AVPixelFormat>(frame.format), frame.width,
+                          frame.height, 1);
+  uint64_t hash = 0xcbf29ce484222325;
+  for (uint8_t byte : packed) hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+struct Walked {
+  std::map<int64_t, uint64_t> hashes;
+  int64_t frames = 0;
+  bool exact = false;
+  DecodeStats stats;
+};
+
+Walked Walk(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& wanted, bool use_index) {
+  Walked walked;
+  auto reader = VideoReader::Open(bytes, {}, Cancel());
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  if (!reader.ok()) return walked;
+  if (!use_index) (*reader)->ForgetIndex();
+  for (int i = 0; i < 2; ++i) {
+    walked.exact = (*reader)->timeline_is_final();
+    walked.hashes.clear();
+    const auto complete = (*reader)->Walk(wanted, [&](const WantedFrame& frame) {
+      walked.hashes[frame.index] = HashOf(*frame.frame);
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(complete.ok()) << complete.status();
+    if (!complete.ok() || *complete) break;
+  }
+  walked.frames = (*reader)->timeline().frames();
+  walked.stats = (*reader)->stats();
+  return walked;
+}
+
+std::vector<std::string> GoodFiles() {
+  std::vector<std::string> files;
+  for (const auto& clip : testing::ReadCorpus()) {
+    const auto size = clip.row.value("size", std::vector<int64_t>{0, 0});
+    const bool over_limit = size[0] * size[1] > DecodeLimits{}.max_pixels;
+    if (clip.ok() && !over_limit) files.push_back(testing::ClipsFolder() + "/" + clip.file);
+  }
+  const std::string real = testing::ClipsFolder() + "/real";
+  if (std::filesystem::exists(real)) {
+    for (const auto& entry : std::filesystem::directory_iterator(real))
+      files.push_back(entry.path());
+  }
+  return files;
+}
+
+TEST(VideoReader, AnExactIndexGivesWhatDecodingEverythingGives) {
+  int exact = 0, others = 0;
+  int64_t skipped = 0, seeks = 0;
+  for (const std::string& file : GoodFiles()) {
+    SCOPED_TRACE(file);
+    const std::vector<uint8_t> bytes = testing::ReadBytes(file);
+    const Walked all = Walk(bytes, {}, /*use_index=*/false);
+    ASSERT_GT(all.frames, 0);
+    // Few frames, so that much may be left out; the first and the last among them.
+    std::vector<int64_t> wanted = {0, all.frames / 2, all.frames * 2 / 3, all.frames - 1};
+    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+    const Walked full = Walk(bytes, wanted, /*use_index=*/false);
+    const Walked planned = Walk(bytes, wanted, /*use_index=*/true);
+    EXPECT_EQ(full.hashes.size(), wanted.size());
+    EXPECT_EQ(planned.hashes, full.hashes);
+    EXPECT_EQ(planned.frames, full.frames);
+    skipped += planned.stats.frames_skipped;
+    seeks += planned.stats.seeks;
+    ++(planned.exact ? exact : others);
+  }
+  std::printf("%d files with an exact index, %d without; %ld packets left out, %ld jumps\n", exact,
+              others, static_cast<long>(skipped), static_cast<long>(seeks));
+  EXPECT_GT(exact, others) << "most files should allow it";
+  EXPECT_GT(seeks, 0);
+}
+
+TEST(VideoReader, DecodesLessThanHalfForSixteenFramesOfALongClip) {
+  const auto bytes = testing::ReadBytes(testing::ClipsFolder() + "/real/bigbuckbunny.mp4");
+  const Walked walked = Walk(bytes, UniformIndices(132, 16), /*use_index=*/true);
+  EXPECT_EQ(walked.hashes.size(), 16u);
+  EXPECT_GT(walked.stats.frames_skipped, 40) << "pictures that nothing refers to";
+}
+
+}  // namespace
+}  // namespace scanline
