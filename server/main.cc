@@ -12,11 +12,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
-#include "base/status_macros.h"
-#include "model/bundle.h"
 #include "server/app.h"
 #include "server/config.h"
 #include "server/decode_request.h"
+#include "server/load_models.h"
 
 namespace scanline {
 namespace {
@@ -39,42 +38,6 @@ sigset_t BlockStopSignals() {
 bool WaitSignal(const sigset_t& set, absl::Duration most) {
   const timespec wait = absl::ToTimespec(most);
   return sigtimedwait(&set, nullptr, &wait) > 0;
-}
-
-absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& settings) {
-  SCANLINE_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelBundle> bundle,
-                            ModelBundle::Load(folder));
-  auto model = std::make_shared<ServedModel>();
-  model->config = bundle->config();
-  model->weights_sha256 = bundle->weights_sha256();
-  const PredictorOptions options = {.threads = settings.threads, .kernel = settings.kernel};
-  model->make_predictor = [bundle, options] { return Predictor::Create(bundle, options); };
-  return model;
-}
-
-absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
-  std::vector<std::string> folders = settings.models;
-  if (folders.empty()) {
-    SCANLINE_ASSIGN_OR_RETURN(const std::string folder,
-                              DefaultBundle(std::filesystem::read_symlink("/proc/self/exe")));
-    folders.push_back(folder);
-  }
-  std::vector<ModelPtr> models;
-  for (const std::string& folder : folders) {
-    SCANLINE_ASSIGN_OR_RETURN(ModelPtr model, LoadModel(folder, settings));
-    models.push_back(std::move(model));
-  }
-  return models;
-}
-
-DecodeLimits DecodeLimitsOf(const Settings& s) {
-  DecodeLimits limits;
-  limits.max_bytes = s.max_clip_mib << 20;
-  limits.max_pixels = s.max_pixels;
-  limits.max_duration_seconds = s.max_clip_seconds;
-  limits.max_frames = s.max_frames;
-  limits.max_cpu_seconds = s.max_decode_seconds;
-  return limits;
 }
 
 // Whole at once: whoever waits for the file never reads half of it.

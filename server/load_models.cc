@@ -1,0 +1,49 @@
+#include "server/load_models.h"
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "model/bundle.h"
+#include "model/predictor.h"
+
+namespace scanline {
+
+absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& settings) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelBundle> bundle,
+                            ModelBundle::Load(folder));
+  auto model = std::make_shared<ServedModel>();
+  model->config = bundle->config();
+  model->weights_sha256 = bundle->weights_sha256();
+  const PredictorOptions options = {.threads = settings.threads, .kernel = settings.kernel};
+  model->make_predictor = [bundle, options] { return Predictor::Create(bundle, options); };
+  return model;
+}
+
+absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
+  std::vector<std::string> folders = settings.models;
+  if (folders.empty()) {
+    SCANLINE_ASSIGN_OR_RETURN(const std::string folder,
+                              DefaultBundle(std::filesystem::read_symlink("/proc/self/exe")));
+    folders.push_back(folder);
+  }
+  std::vector<ModelPtr> models;
+  for (const std::string& folder : folders) {
+    SCANLINE_ASSIGN_OR_RETURN(ModelPtr model, LoadModel(folder, settings));
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+DecodeLimits DecodeLimitsOf(const Settings& settings) {
+  DecodeLimits limits;
+  limits.max_bytes = settings.max_clip_mib << 20;
+  limits.max_pixels = settings.max_pixels;
+  limits.max_duration_seconds = settings.max_clip_seconds;
+  limits.max_frames = settings.max_frames;
+  limits.max_cpu_seconds = settings.max_decode_seconds;
+  return limits;
+}
+
+}  // namespace scanline

@@ -1,0 +1,179 @@
+"""Start, settings, operations pages, and the end of the real process."""
+
+import concurrent.futures
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from server_process import BIN, CLIPS, MODEL, classify_request, ready_seconds, running
+
+CLIP = (CLIPS / "m00_pan_left.mp4").read_bytes()
+
+
+def run(*flags, env=None):
+    return subprocess.run([str(BIN / "scanline-server"), *flags], text=True, timeout=20,
+                          capture_output=True, check=False, env={**os.environ, **(env or {})})
+
+
+def test_help_version_and_usage_errors():
+    shown = run("--help")
+    assert shown.returncode == 0 and shown.stdout.count("\n") <= 25
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", run("--version").stdout)
+    wrong = run("--lisen", "127.0.0.1:0")
+    assert wrong.returncode == 2
+    assert "did you mean --listen?" in wrong.stderr
+    assert wrong.stdout == ""
+
+
+def test_settings_errors_exit_with_2_and_say_why(tmp_path):
+    for flags, sentence in [(("--workers", "-1"), "workers"),
+                            (("--config", str(tmp_path / "none.toml")), "none.toml"),
+                            (("--model", str(tmp_path)), "config.json")]:
+        done = run(*flags)
+        assert done.returncode == 2, done.stderr
+        assert sentence in done.stderr
+
+
+def test_print_config_names_origins():
+    done = run("--print-config", "--workers", "3", env={"SCANLINE_THREADS": "2"})
+    assert done.returncode == 0
+    lines = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert "# flag" in lines["workers"] and " 3 " in lines["workers"]
+    assert "# environment SCANLINE_THREADS" in lines["threads"]
+    assert "# default" in lines["listen"]
+
+
+def test_a_taken_port_exits_with_1_and_names_it():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        for flag, other in (("--listen", "--ops-listen"), ("--ops-listen", "--listen")):
+            done = run(flag, address, other, "127.0.0.1:0")
+            assert done.returncode == 1, done.stderr
+            assert address in done.stderr
+
+
+def test_operations_pages_and_figures():
+    with running("--workers", "1") as server:
+        assert ready_seconds(server) < 3, "G8: to SERVING in at most 3 s"
+        for page in ("/livez", "/readyz", "/startupz"):
+            assert server.get(page) == (200, "ok\n"), page
+        assert server.get("/etc/passwd")[0] == 404
+        assert server.get("/../../etc/passwd")[0] == 404
+        assert server.get("/")[0] == 404
+        for _ in range(3):
+            server.video.AnalyzeClip(classify_request(CLIP), timeout=30)
+        with pytest.raises(grpc.RpcError):
+            server.video.AnalyzeClip(classify_request(b"no video"), timeout=30)
+        ok = 'scanline_requests_total{model="models/tagger24@1.0.0",outcome="ok"'
+        assert server.metric(ok) == 3
+        assert server.metric('scanline_rejected_total{reason="VIDEO_UNREADABLE"}') == 1
+        assert server.metric('scanline_frames_decoded_total{codec="h264"}') >= 48
+        assert server.metric("scanline_inflight_requests") == 0
+        assert server.metric("scanline_inflight_bytes") == 0
+        assert server.metric("scanline_ready") == 1
+        assert server.metric("process_resident_memory_bytes") > 1e6
+        handled = [line for line in server.get("/metrics")[1].splitlines()
+                   if line.startswith("grpc_server_handled_total") and "AnalyzeClip" in line]
+        assert sorted(float(line.rsplit(" ", 1)[1]) for line in handled) == [1, 3], handled
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_loses_nothing_and_exits_with_0(number):
+    """Callers go on through the lame-duck wait; every call that was let in is answered."""
+    with running("--workers", "1", "--lame-duck", "0.5") as server:
+        stopping = threading.Event()
+
+        def call(_):
+            answered = 0
+            while not stopping.is_set():
+                server.video.AnalyzeClip(classify_request(CLIP), timeout=30)
+                answered += 1
+            return answered
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            counts = pool.map(call, range(4))
+            time.sleep(0.3)
+            server.process.send_signal(number)
+            time.sleep(0.3)
+            health = health_pb2_grpc.HealthStub(server.channel)
+            status = health.Check(health_pb2.HealthCheckRequest(), timeout=10).status
+            assert status == health_pb2.HealthCheckResponse.NOT_SERVING
+            assert server.get("/readyz")[0] == 503
+            assert server.get("/livez")[0] == 200
+            assert server.metric("scanline_draining") == 1
+            stopping.set()
+            assert sum(counts) > 0
+        assert server.process.wait(10) == 0
+        assert "stopped" in server.log()
+
+
+def test_open_watches_and_streams_do_not_hold_up_a_stop():
+    with running() as server:
+        health = health_pb2_grpc.HealthStub(server.channel)
+        watch = health.Watch(health_pb2.HealthCheckRequest())
+        assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+        begin = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - begin < 3
+
+
+def test_a_second_signal_stops_at_once():
+    with running("--lame-duck", "60") as server:
+        server.process.send_signal(signal.SIGTERM)
+        while "stopping" not in server.log():
+            time.sleep(0.01)
+        begin = time.monotonic()
+        assert server.stop() != 0
+        assert time.monotonic() - begin < 2
+        assert "second signal" in server.log()
+
+
+def test_abandoned_calls_leave_nothing_behind():
+    """G6: callers that go away at random moments; afterwards nothing is in flight."""
+    with running("--workers", "1", "--decode-threads", "1") as server:
+        calls = []
+        for i in range(300):
+            calls.append(server.video.AnalyzeClip.future(classify_request(CLIP),
+                                                         timeout=0.002 * (i % 40) + 0.001))
+            if i % 3 == 0:
+                calls[i // 2].cancel()
+        for call in calls:
+            try:
+                call.result()
+            except (grpc.RpcError, grpc.FutureCancelledError):
+                pass
+        deadline = time.monotonic() + 10
+        while server.metric("scanline_inflight_requests") != 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert server.metric("scanline_inflight_bytes") == 0
+        result = server.video.AnalyzeClip(classify_request(CLIP), timeout=30).result
+        assert result.classes[0].label == "pan_left"
+
+
+def test_two_models_are_told_apart(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in MODEL.iterdir():
+        if file.is_file():
+            (other / file.name).write_bytes(file.read_bytes())
+    text = (other / "config.json").read_text()
+    changed = re.sub(r'"name":\s*"[^"]*"', '"name": "other"', text, count=1)
+    assert changed != text
+    (other / "config.json").write_text(changed)
+    with running("--model", str(MODEL), "--model", str(other)) as server:
+        for asked, resolved in [("", "models/tagger24@1.0.0"), ("models/other", "models/other@1.0.0"),
+                                ("models/tagger24", "models/tagger24@1.0.0")]:
+            request = classify_request(CLIP)
+            request.spec.model = asked
+            assert server.video.AnalyzeClip(request, timeout=30).result.model == resolved
