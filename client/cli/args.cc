@@ -270,7 +270,7 @@ std::variant<Args, Reply> ParseArgs(const std::vector<std::string>& words, const
   std::vector<std::string> names;
   for (const auto& [name, verb] : kVerbs) {
     if (first == name) return ParseVerb(name, verb, std::move(rest), getenv);
-    names.push_back(name);
+    names.emplace_back(name);
   }
   if (absl::StartsWith(first, "-")) {
     return UsageError(absl::StrCat("a verb comes first (", absl::StrJoin(names, ", "),

@@ -20,7 +20,7 @@ constexpr int kWidestLabel = 32;
 
 std::string Milliseconds(double seconds) {
   const double ms = seconds * 1e3;
-  return absl::StrFormat(ms < 9.95 ? "%.1f ms" : "%.0f ms", ms);
+  return absl::StrFormat("%.*f ms", ms < 9.95 ? 1 : 0, ms);
 }
 
 int WidthOf(const std::vector<Column>& columns) {
