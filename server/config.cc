@@ -89,6 +89,10 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--log-level", s.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   app.add_option("--port-file", s.port_file, "file for the two ports, written when ready");
+  // The last of a repeated flag counts, so that a script's flags can be added to.
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_single_name() != "model") option->take_last();
+  }
 }
 
 int EditDistance(absl::string_view a, absl::string_view b) {

@@ -1,9 +1,15 @@
 #include "server/ops_http.h"
 
 #include <civetweb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +40,18 @@ void Send(mg_connection* connection, const HttpAnswer& answer, bool with_body) {
   if (with_body) mg_write(connection, answer.body.data(), answer.body.size());
 }
 
+// Opens a connection to the port of this machine and closes it again.
+void Knock(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  close(fd);
+}
+
 }  // namespace
 
 struct OpsHttp::Impl {
@@ -56,7 +74,20 @@ struct OpsHttp::Impl {
 
 OpsHttp::OpsHttp(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-OpsHttp::~OpsHttp() { mg_stop(impl_->context); }
+// civetweb looks at its stop flag every two seconds, or when somebody connects: so somebody does.
+OpsHttp::~OpsHttp() {
+  const int own_port = port();
+  std::atomic<bool> stopped{false};
+  std::thread stopper([&] {
+    mg_stop(impl_->context);
+    stopped.store(true);
+  });
+  while (!stopped.load()) {
+    Knock(own_port);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  stopper.join();
+}
 
 absl::StatusOr<std::unique_ptr<OpsHttp>> OpsHttp::Start(const std::string& address,
                                                         Handler handler) {

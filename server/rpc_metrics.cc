@@ -1,9 +1,11 @@
 #include "server/rpc_metrics.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 
@@ -29,10 +31,15 @@ std::string TypeName(ServerRpcInfo::Type type) {
   return "unknown";
 }
 
-// "NOT_FOUND" of 5. The common middleware writes "NotFound"; its names and those of gRPC differ
-// only in this.
+// "NotFound" of 5, as the common middleware writes it, so that public dashboards fit.
 std::string CodeName(grpc::StatusCode code) {
-  return absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+  if (code == grpc::StatusCode::OK) return "OK";
+  std::string name;
+  const std::string snake = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+  for (const absl::string_view word : absl::StrSplit(snake, '_')) {
+    absl::StrAppend(&name, word.substr(0, 1), absl::AsciiStrToLower(word.substr(1)));
+  }
+  return name;
 }
 
 // "/scanline.v1.VideoService/AnalyzeClip"

@@ -84,6 +84,10 @@ TEST(Config, ModelsRepeatInEveryPlace) {
   EXPECT_THAT(Parse({"--config", file, "--model", "c"})->settings.models, ElementsAre("c"));
 }
 
+TEST(Config, TheLastOfARepeatedFlagCounts) {
+  EXPECT_EQ(Parse({"--workers", "1", "--workers", "2"})->settings.workers, 2);
+}
+
 TEST(Config, TheFileMayComeFromTheEnvironment) {
   const std::string file = WriteFile("env.toml", "workers = 7\n");
   EXPECT_EQ(Parse({}, {{"SCANLINE_CONFIG", file}})->settings.workers, 7);
