@@ -119,7 +119,7 @@ struct ModelConfig {
 
 // The text of a config.json. Lists that live in files of their own (labels, vocabulary) are left
 // empty for the loader. An unknown, missing or impossible key is BUNDLE_INVALID with its path.
-absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json);
+absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text);
 
 // A preset by its name in config.json: "videomamba", "videomambapro_v1", ...; nullopt: no such
 // name.

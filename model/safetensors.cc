@@ -163,7 +163,9 @@ MappedFile::~MappedFile() {
 }
 
 int64_t SafetensorsEntry::size() const {
-  return static_cast<int64_t>(bytes.size()) / BytesPerValue(dtype);
+  int64_t count = 1;
+  for (int64_t side : shape) count *= side;
+  return count;
 }
 
 absl::StatusOr<Safetensors> ParseSafetensors(absl::Span<const uint8_t> file) {
