@@ -22,8 +22,8 @@ using nlohmann::json;
 const std::string kProgram = SCANLINE_BIN_DIR "/scanline-decode";
 const std::string kClips = SCANLINE_SOURCE_DIR "/tests/data/clips/";
 
-testing::ProcessResult Run(std::vector<std::string> args,
-                           const testing::ProcessOptions& options = {}) {
+testing::ProcessResult RunDecode(std::vector<std::string> args,
+                                 const testing::ProcessOptions& options = {}) {
   args.insert(args.begin(), kProgram);
   return testing::RunProcess(args, options);
 }
@@ -67,8 +67,8 @@ Npy ReadNpy(const std::string& path) {
 }
 
 TEST_F(Cli, WritesLinesFramesInputAndSheet) {
-  const auto run = Run({kClips + "mp4_h264_b3.mp4", "--count", "8", "--rule", "uniform", "--out",
-                        folder_.string(), "--size", "64"});
+  const auto run = RunDecode({kClips + "mp4_h264_b3.mp4", "--count", "8", "--rule", "uniform",
+                              "--out", folder_.string(), "--size", "64"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const auto lines = Lines(run.out);
   ASSERT_EQ(lines.size(), 8u);
@@ -87,7 +87,8 @@ TEST_F(Cli, WritesLinesFramesInputAndSheet) {
 }
 
 TEST_F(Cli, WritesRepeatedFramesOfAShortClip) {
-  const auto run = Run({kClips + "mp4_2frames.mp4", "--count", "5", "--out", folder_.string()});
+  const auto run =
+      RunDecode({kClips + "mp4_2frames.mp4", "--count", "5", "--out", folder_.string()});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(testing::ReadBytes(Path("frame_00.npy")), testing::ReadBytes(Path("frame_01.npy")));
   EXPECT_NE(testing::ReadBytes(Path("frame_00.npy")), testing::ReadBytes(Path("frame_04.npy")));
@@ -95,14 +96,14 @@ TEST_F(Cli, WritesRepeatedFramesOfAShortClip) {
 
 TEST_F(Cli, AppliesTheAspectRatioWhereAsked) {
   const std::string clip = kClips + "mp4_sar.mp4";
-  EXPECT_EQ(Lines(Run({clip, "--count", "1"}).out).at(0)["width"], 144);
-  EXPECT_EQ(Lines(Run({clip, "--count", "1", "--sar", "ignore"}).out).at(0)["width"], 144);
-  EXPECT_EQ(Lines(Run({clip, "--count", "1", "--sar", "apply"}).out).at(0)["width"], 192);
+  EXPECT_EQ(Lines(RunDecode({clip, "--count", "1"}).out).at(0)["width"], 144);
+  EXPECT_EQ(Lines(RunDecode({clip, "--count", "1", "--sar", "ignore"}).out).at(0)["width"], 144);
+  EXPECT_EQ(Lines(RunDecode({clip, "--count", "1", "--sar", "apply"}).out).at(0)["width"], 192);
 }
 
 TEST_F(Cli, ListsEveryTemporalView) {
-  const auto run = Run({kClips + "mp4_h264_b3.mp4", "--rule", "k400_sparse", "--count", "8",
-                        "--views", "2", "--spatial-views", "3", "--out", folder_.string()});
+  const auto run = RunDecode({kClips + "mp4_h264_b3.mp4", "--rule", "k400_sparse", "--count", "8",
+                              "--views", "2", "--spatial-views", "3", "--out", folder_.string()});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const auto lines = Lines(run.out);
   ASSERT_EQ(lines.size(), 16u);
@@ -112,27 +113,28 @@ TEST_F(Cli, ListsEveryTemporalView) {
 
 TEST_F(Cli, ReadsStandardInput) {
   const auto bytes = testing::ReadBytes(kClips + "mp4_h264_b3.mp4");
-  const auto run = Run({"-", "--count", "2"}, {.input = std::string(bytes.begin(), bytes.end())});
+  const auto run =
+      RunDecode({"-", "--count", "2"}, {.input = std::string(bytes.begin(), bytes.end())});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(Lines(run.out).size(), 2u);
 }
 
 TEST_F(Cli, SaysWhyInOneJsonLine) {
-  const auto run = Run({kClips + "wav_audio.wav", "--out", folder_.string()});
+  const auto run = RunDecode({kClips + "wav_audio.wav", "--out", folder_.string()});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_EQ(run.out, "");
   const auto problem = Lines(run.err);
   ASSERT_EQ(problem.size(), 1u);
   EXPECT_EQ(problem[0]["reason"], "NO_VIDEO_STREAM");
-  EXPECT_EQ(Lines(Run({kClips + "no_such_file.mp4"}).err).at(0)["reason"], "FILE_ERROR");
-  EXPECT_EQ(Run({kClips + "no_such_file.mp4"}).exit_code, 1);
-  EXPECT_EQ(Lines(Run({kClips + "mp4_h264_b3.mp4", "--max-bytes", "99"}).err).at(0)["reason"],
+  EXPECT_EQ(Lines(RunDecode({kClips + "no_such_file.mp4"}).err).at(0)["reason"], "FILE_ERROR");
+  EXPECT_EQ(RunDecode({kClips + "no_such_file.mp4"}).exit_code, 1);
+  EXPECT_EQ(Lines(RunDecode({kClips + "mp4_h264_b3.mp4", "--max-bytes", "99"}).err).at(0)["reason"],
             "CLIP_TOO_LARGE");
 }
 
 TEST_F(Cli, WarnsOfDamageWherePartialClipsAreAllowed) {
-  EXPECT_EQ(Lines(Run({kClips + "mkv_cut.mkv"}).err).at(0)["reason"], "VIDEO_TRUNCATED");
-  const auto run = Run({kClips + "mkv_cut.mkv", "--allow-partial"});
+  EXPECT_EQ(Lines(RunDecode({kClips + "mkv_cut.mkv"}).err).at(0)["reason"], "VIDEO_TRUNCATED");
+  const auto run = RunDecode({kClips + "mkv_cut.mkv", "--allow-partial"});
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_EQ(Lines(run.err).at(0)["warning"], "VIDEO_TRUNCATED");
 }
@@ -145,7 +147,7 @@ TEST_F(Cli, UsageErrorsExitWith2) {
                                                {clip, "--count", "0"},
                                                {clip, "--count", "many"},
                                                {clip, "--rule", "window", "--stride", "0"}}) {
-    const auto run = Run(args);
+    const auto run = RunDecode(args);
     EXPECT_EQ(run.exit_code, 2) << run.err;
     EXPECT_EQ(run.out, "");
     EXPECT_FALSE(Lines(run.err).at(0)["message"].get<std::string>().empty());
@@ -153,7 +155,7 @@ TEST_F(Cli, UsageErrorsExitWith2) {
 }
 
 TEST_F(Cli, HelpFitsOnAScreenAndHasExamples) {
-  const auto run = Run({"--help"});
+  const auto run = RunDecode({"--help"});
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_LE(std::count(run.out.begin(), run.out.end(), '\n'), 25);
   EXPECT_THAT(run.out, ::testing::HasSubstr("examples:"));

@@ -5,8 +5,10 @@
 
 #include <cstdio>
 #include <map>
-#include <regex>
+#include <sstream>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "decode/sampling_plan.h"
 #include "tests/support/files.h"
@@ -25,14 +27,28 @@ struct Case {
 
 // "k400_dense_test4.n100.T16.rate4.clip2"
 Case ParseName(const std::string& name) {
-  static const std::regex form(R"((\w+)\.n(\d+)\.T(\d+)(?:\.rate(\d+))?(?:\.clip(\d+))?)");
-  std::smatch part;
-  if (!std::regex_match(name, part, form))
-    throw std::runtime_error("a name of no known form: " + name);
-  const auto number = [&](int i, int otherwise) {
-    return part[i].matched ? std::stoi(part[i].str()) : otherwise;
-  };
-  return {part[1].str(), number(2, 0), number(3, 0), number(4, 1), number(5, 0)};
+  std::vector<std::string> parts;
+  std::istringstream in(name);
+  for (std::string part; std::getline(in, part, '.');) parts.push_back(part);
+  Case c;
+  c.rule = parts.at(0);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const size_t digits = parts[i].find_first_of("0123456789");
+    const std::string key = parts[i].substr(0, digits);
+    const int value = std::stoi(parts[i].substr(digits));
+    if (key == "n") {
+      c.n = value;
+    } else if (key == "T") {
+      c.count = value;
+    } else if (key == "rate") {
+      c.rate = value;
+    } else if (key == "clip") {
+      c.view = value;
+    } else {
+      throw std::runtime_error("a name of no known form: " + name);
+    }
+  }
+  return c;
 }
 
 std::vector<int64_t> Positions(const Case& c) {

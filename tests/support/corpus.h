@@ -48,7 +48,8 @@ inline std::vector<int64_t> ExpandRuns(const std::string& runs) {
 inline std::vector<CorpusClip> ReadCorpus() {
   const std::vector<uint8_t> text = ReadBytes(ClipsFolder() + "/manifest.json");
   std::vector<CorpusClip> clips;
-  for (const auto& row : nlohmann::json::parse(text.begin(), text.end()).at("clips")) {
+  const auto manifest = nlohmann::json::parse(text.begin(), text.end());
+  for (const auto& row : manifest.at("clips")) {
     CorpusClip clip;
     clip.file = row.at("file");
     clip.expect = row.at("expect");
