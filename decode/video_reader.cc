@@ -334,6 +334,10 @@ absl::StatusOr<bool> VideoReader::WalkNeeded(absl::Span<const int64_t> wanted,
 }
 
 absl::Status VideoReader::NoFramesError() const {
+  if (index_.displayed == 0) {
+    return MakeError(Reason::kNoVideoStream,
+                     "the video shows no frame: its edit list cuts all of them away");
+  }
   if (findings_->unsupported) {
     return MakeError(Reason::kCodecUnsupported,
                      absl::StrFormat("this kind of %s is not supported by its decoder", codec()),

@@ -58,6 +58,8 @@ TEST(Mutation, DamagedClipsGiveFramesOrATypedReason) {
       const auto reason = ReasonOf(decoded.status());
       ASSERT_TRUE(reason.has_value()) << decoded.status();
       EXPECT_NE(*reason, Reason::kInternal) << decoded.status();
+      EXPECT_NE(*reason, Reason::kVideoCorrupt)
+          << "partial clips are allowed: " << decoded.status();
       ++answers[std::string(ReasonName(*reason))];
     }
   }
