@@ -39,12 +39,63 @@ TEST(Config, DefaultsAreTheContracts) {
   EXPECT_EQ(s.listen, "127.0.0.1:50051");
   EXPECT_EQ(s.ops_listen, "127.0.0.1:9090");
   EXPECT_EQ(s.max_clip_mib, 16);
+  EXPECT_EQ(s.max_upload_mib, 2048);
+  EXPECT_EQ(s.upload_memory_mib, 32);
+  EXPECT_EQ(s.max_streams, 100);
+  EXPECT_EQ(s.idle_timeout, 30);
   EXPECT_EQ(s.max_pixels, 33'554'432);
+  EXPECT_EQ(s.max_clip_seconds, 3 * 3600);
+  EXPECT_EQ(s.max_frames, 400'000);
+  EXPECT_EQ(s.max_decode_seconds, 60);
+  EXPECT_EQ(s.max_packets_without_frame, 512);
+  EXPECT_EQ(s.max_texts, 1000);
+  EXPECT_EQ(s.max_text_bytes, 4096);
+  EXPECT_EQ(s.max_boxes, 1000);
   EXPECT_EQ(s.max_requests, 256);
   EXPECT_EQ(s.max_inflight_mib, 256);
   EXPECT_EQ(s.default_deadline, 60);
   EXPECT_EQ(s.max_deadline, 600);
   EXPECT_FALSE(parsed->print.has_value());
+}
+
+TEST(Config, EveryLimitOfTheContractsIsAFlag) {
+  const auto parsed = Parse({"--max-clip-mib=1",          "--max-upload-mib=2",
+                             "--upload-memory-mib=3",     "--max-upload-total-mib=4",
+                             "--upload-dir=/five",        "--max-streams=6",
+                             "--idle-timeout=7",          "--max-requests=8",
+                             "--max-inflight-mib=9",      "--max-pixels=10",
+                             "--max-clip-seconds=11",     "--max-frames=12",
+                             "--max-decode-seconds=13",   "--max-packets-without-frame=14",
+                             "--max-pictures-mib=15",     "--max-texts=16",
+                             "--max-text-bytes=17",       "--max-boxes=18",
+                             "--default-deadline=19",     "--max-deadline=20",
+                             "--upload-decode-threads=21"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const Settings& s = parsed->settings;
+  EXPECT_THAT(
+      (std::vector<double>{double(s.max_clip_mib),
+                           double(s.max_upload_mib),
+                           double(s.upload_memory_mib),
+                           double(s.max_upload_total_mib),
+                           5,
+                           double(s.max_streams),
+                           s.idle_timeout,
+                           double(s.max_requests),
+                           double(s.max_inflight_mib),
+                           double(s.max_pixels),
+                           s.max_clip_seconds,
+                           double(s.max_frames),
+                           s.max_decode_seconds,
+                           double(s.max_packets_without_frame),
+                           double(s.max_pictures_mib),
+                           double(s.max_texts),
+                           double(s.max_text_bytes),
+                           double(s.max_boxes),
+                           s.default_deadline,
+                           s.max_deadline,
+                           double(s.upload_decode_threads)}),
+      ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21));
+  EXPECT_EQ(s.upload_dir, "/five");
 }
 
 TEST(Config, AFlagWinsOverTheEnvironmentAndThatOverTheFile) {
