@@ -24,7 +24,7 @@ struct RequestRecord {
   std::string codec;  // "" where nothing was decoded
   double clip_seconds = 0;
   int64_t input_bytes = 0;
-  std::string method;  // "AnalyzeClip", "UploadClip"
+  std::string method = "AnalyzeClip";  // the RPC
 };
 
 struct BatchRecord {
