@@ -11,7 +11,7 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kModels, kHealth };
+enum class Verb { kClassify, kModels, kHealth, kImport };
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
 
@@ -21,6 +21,25 @@ struct Args {
   ServerAddress server;
   Format format = Format::kAuto;
   When color = When::kAuto;
+
+  // Of `import`.
+  struct Import {
+    std::string file;
+    std::string labels;
+    std::string name;
+    std::string output = ".";
+    std::string license = "not stated";
+    std::string mixer;
+    int frames = 0;
+    int size = 0;
+    int tubelet = 0;
+    std::string rule;
+    int temporal_views = 0;
+    int spatial_views = 0;
+    bool drop_unexpected = false;
+    bool force = false;
+  };
+  Import import;
 
   // From here on for `classify` alone.
   std::vector<std::string> inputs;

@@ -10,5 +10,6 @@ namespace scanline::cli {
 int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunModels(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunHealth(const Args& args, const Terminal& terminal, Interrupt& interrupt);
+int RunImport(const Args& args, Interrupt& interrupt);
 
 }  // namespace scanline::cli
