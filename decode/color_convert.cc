@@ -1,5 +1,7 @@
 #include "decode/color_convert.h"
 
+#include <cstring>
+
 #include "absl/strings/str_format.h"
 #include "base/error.h"
 #include "base/status_macros.h"
@@ -36,6 +38,15 @@ AVPixelFormat WithoutRange(AVPixelFormat format, bool* full_range) {
     default:
       return format;
   }
+}
+
+// Tags come from the bitstream and may hold any number, which a C++ enum must not.
+template <typename Enum>
+int TagValue(const Enum& tag) {
+  int value = 0;
+  static_assert(sizeof(value) == sizeof(tag));
+  std::memcpy(&value, &tag, sizeof(value));
+  return value;
 }
 
 const char* FormatName(int format) {
@@ -77,8 +88,8 @@ absl::Status ColorConverter::Convert(const AVFrame& frame, RgbImage& out) {
   if (frame.width <= 0 || frame.height <= 0 || frame.data[0] == nullptr) {
     return MakeError(Reason::kVideoCorrupt, "the decoder gave a frame without a picture");
   }
-  Source source{frame.width, frame.height, frame.format, frame.colorspace,
-                frame.color_range == AVCOL_RANGE_JPEG};
+  Source source{frame.width, frame.height, frame.format, TagValue(frame.colorspace),
+                TagValue(frame.color_range) == AVCOL_RANGE_JPEG};
   source.format = WithoutRange(static_cast<AVPixelFormat>(frame.format), &source.full_range);
   if (sws_ == nullptr || source != source_) SCANLINE_RETURN_IF_ERROR(Rebuild(source));
 

@@ -28,7 +28,7 @@ void FinishIndex(PacketIndex& index, bool damaged) {
   std::sort(index.display_pts.begin(), index.display_pts.end());
   const bool distinct = std::adjacent_find(index.display_pts.begin(), index.display_pts.end()) ==
                         index.display_pts.end();
-  index.exact = understood && stamped && ordered && distinct && !damaged;
+  index.exact = index.displayed > 0 && understood && stamped && ordered && distinct && !damaged;
   if (!stamped) index.display_pts.clear();
 }
 

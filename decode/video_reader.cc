@@ -12,9 +12,6 @@
 namespace scanline {
 namespace {
 
-// Packets up to this are kept from the first reading; of larger files they are read again.
-constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;
-
 struct Syntax {
   PacketSyntax syntax = PacketSyntax::kOpaque;
   int nal_length_bytes = 0;
@@ -75,7 +72,8 @@ VideoReader::VideoReader(absl::Span<const uint8_t> bytes, const DecodeLimits& li
 
 absl::StatusOr<std::unique_ptr<VideoReader>> VideoReader::Open(absl::Span<const uint8_t> bytes,
                                                                const DecodeLimits& limits,
-                                                               const Cancel& cancel) {
+                                                               const Cancel& cancel,
+                                                               int64_t max_kept_bytes) {
   if (static_cast<int64_t>(bytes.size()) > limits.max_bytes) {
     return MakeError(
         Reason::kClipTooLarge,
@@ -91,7 +89,7 @@ absl::StatusOr<std::unique_ptr<VideoReader>> VideoReader::Open(absl::Span<const 
   std::unique_ptr<VideoReader> reader(
       new VideoReader(bytes, limits, cancel, std::move(findings), std::move(demuxer)));
   reader->cpu_start_ = cpu_start;
-  SCANLINE_RETURN_IF_ERROR(reader->ReadIndex());
+  SCANLINE_RETURN_IF_ERROR(reader->ReadIndex(max_kept_bytes));
   return reader;
 }
 
@@ -106,7 +104,7 @@ absl::Status VideoReader::CheckBudget() const {
       {{"limit", absl::StrCat(limits_.max_cpu_seconds)}, {"actual", absl::StrCat(used)}});
 }
 
-absl::Status VideoReader::ReadIndex() {
+absl::Status VideoReader::ReadIndex(int64_t max_kept_bytes) {
   const Syntax syntax = SyntaxOf(*demuxer_->stream()->codecpar);
   PacketPtr packet(av_packet_alloc());
   int64_t kept_bytes = 0;
@@ -124,7 +122,7 @@ absl::Status VideoReader::ReadIndex() {
     damaged = damaged || (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
     index_.packets.push_back(IndexPacket(syntax, *packet));
     kept_bytes += packet->size;
-    if (kept_bytes > kMaxKeptBytes && keeps_packets_) {
+    if (kept_bytes > max_kept_bytes && keeps_packets_) {
       keeps_packets_ = false;
       kept_.clear();
     }
@@ -336,6 +334,10 @@ absl::StatusOr<bool> VideoReader::WalkNeeded(absl::Span<const int64_t> wanted,
 }
 
 absl::Status VideoReader::NoFramesError() const {
+  if (index_.displayed == 0) {
+    return MakeError(Reason::kNoVideoStream,
+                     "the video shows no frame: its edit list cuts all of them away");
+  }
   if (findings_->unsupported) {
     return MakeError(Reason::kCodecUnsupported,
                      absl::StrFormat("this kind of %s is not supported by its decoder", codec()),

@@ -39,10 +39,15 @@ struct WantedFrame {
 // (decode_clip.cc).
 class VideoReader {
  public:
+  // Packets up to this many bytes are kept from the first reading; of larger files they are read
+  // again.
+  static constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;
+
   // `bytes` is borrowed. Errors as DecodeClip.
   static absl::StatusOr<std::unique_ptr<VideoReader>> Open(absl::Span<const uint8_t> bytes,
                                                            const DecodeLimits& limits,
-                                                           const Cancel& cancel);
+                                                           const Cancel& cancel,
+                                                           int64_t max_kept_bytes = kMaxKeptBytes);
 
   // The displayed frames as known so far.
   const Timeline& timeline() const { return timeline_; }
@@ -70,7 +75,7 @@ class VideoReader {
  private:
   VideoReader(absl::Span<const uint8_t> bytes, const DecodeLimits& limits, const Cancel& cancel,
               std::unique_ptr<LibavFindings> findings, std::unique_ptr<Demuxer> demuxer);
-  absl::Status ReadIndex();
+  absl::Status ReadIndex(int64_t max_kept_bytes);
   absl::Status CheckTimeline();
   absl::StatusOr<FrameDecoder> OpenDecoder() const;
   absl::StatusOr<bool> WalkNeeded(absl::Span<const int64_t> wanted, const OnFrame& on_frame);
@@ -90,7 +95,7 @@ class VideoReader {
   std::unique_ptr<Demuxer> demuxer_;
   double cpu_start_ = 0;
   PacketIndex index_;
-  std::vector<PacketPtr> kept_;  // all packets, where they are small enough to keep
+  std::vector<PacketPtr> kept_;  // all packets, or none
   bool keeps_packets_ = true;
   Timeline timeline_;
   int64_t first_pts_ = kNoPts;

@@ -20,8 +20,12 @@ class DecodePool {
   int busy() const { return busy_.load(std::memory_order_relaxed); }
 
  private:
+  void RunDecoder();
+
+  Batcher* const queue_;
+  const Work work_;
   std::atomic<int> busy_{0};
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_;  // last: they use all of the above
 };
 
 }  // namespace scanline

@@ -46,6 +46,9 @@ TEST(PacketIndex, ProvesNothingWhereAnythingIsOdd) {
   EXPECT_FALSE(exact([](auto& p) { p[3].pts = 10; })) << "two frames of one time";
   EXPECT_FALSE(exact([](auto& p) { p[0].closed_key = false; })) << "joined in mid-group";
   EXPECT_FALSE(exact([](auto& p) { p[3].pts = 900; })) << "shown after the next closed key";
+  EXPECT_FALSE(exact([](auto& p) {
+    for (IndexedPacket& packet : p) packet.displayed = false;
+  }));
   EXPECT_FALSE(exact([](auto& p) { p.clear(); }));
 }
 

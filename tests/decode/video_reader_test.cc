@@ -38,9 +38,10 @@ struct Walked {
   DecodeStats stats;
 };
 
-Walked Walk(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& wanted, bool use_index) {
+Walked Walk(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& wanted, bool use_index,
+            int64_t max_kept_bytes = VideoReader::kMaxKeptBytes) {
   Walked walked;
-  auto reader = VideoReader::Open(bytes, {}, Cancel());
+  auto reader = VideoReader::Open(bytes, {}, Cancel(), max_kept_bytes);
   EXPECT_TRUE(reader.ok()) << reader.status();
   if (!reader.ok()) return walked;
   if (!use_index) (*reader)->ForgetIndex();
@@ -99,6 +100,20 @@ TEST(VideoReader, AnExactIndexGivesWhatDecodingEverythingGives) {
   if (std::getenv("SCANLINE_CLIPS_DIR") != nullptr) return;
   EXPECT_GT(exact, others) << "most files of this corpus allow it";
   EXPECT_GT(seeks, 0);
+}
+
+TEST(VideoReader, ALargeFileIsReadAgainWithTheSameFrames) {
+  for (const char* file : {"mp4_h264_b3.mp4", "ts_h264.ts", "avi_mpeg4.avi", "webm_vp9.webm"}) {
+    SCOPED_TRACE(file);
+    const auto bytes =
+        testing::ReadBytes(SCANLINE_SOURCE_DIR "/tests/data/clips/" + std::string(file));
+    const std::vector<int64_t> wanted = {0, 20, 47};
+    const Walked kept = Walk(bytes, wanted, /*use_index=*/true);
+    const Walked again = Walk(bytes, wanted, /*use_index=*/true, /*max_kept_bytes=*/0);
+    EXPECT_EQ(again.hashes, kept.hashes);
+    EXPECT_EQ(again.hashes.size(), 3u);
+    EXPECT_EQ(again.frames, kept.frames);
+  }
 }
 
 TEST(VideoReader, LeavesOutPicturesThatNothingRefersTo) {
