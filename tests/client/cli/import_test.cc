@@ -28,15 +28,16 @@ class ImportVerb : public ::testing::Test {
   }
   ~ImportVerb() override { fs::remove_all(root_); }
 
-  ProcessResult Run(const std::string& file, const Words& more = {}) const {
+  ProcessResult Run(const std::string& file, const std::string& labels = "",
+                    const std::string& name = "m", const Words& more = {}) const {
     Words argv = {SCANLINE_BIN_DIR "/scanline",
                   "import",
                   file,
                   "--labels",
-                  root_ + "/labels.txt",
+                  labels.empty() ? root_ + "/labels.txt" : labels,
                   "--name",
-                  "m",
-                  "--output",
+                  name,
+                  "-o",
                   root_ + "/models"};
     argv.insert(argv.end(), more.begin(), more.end());
     return testing::RunProcess(argv);
@@ -70,11 +71,16 @@ TEST_F(ImportVerb, AFileThatCannotBeImportedIsExitCode1) {
 }
 
 TEST_F(ImportVerb, WrongUseIsExitCode2) {
-  const ProcessResult labels = Run(Fixture("training.pth"), {"--labels", "ucf101"});
+  const ProcessResult labels = Run(Fixture("training.pth"), "ucf101");
   EXPECT_EQ(labels.exit_code, 2);
   EXPECT_THAT(labels.err, HasSubstr("the head has 3 classes, the labels are 101"));
-  EXPECT_EQ(Run(Fixture("training.pth"), {"--mixer", "videomambapro_v1"}).exit_code, 2);
-  EXPECT_EQ(Run(Fixture("training.pth"), {"--name", "a/b"}).exit_code, 2);
+  const ProcessResult mixer =
+      Run(Fixture("training.pth"), "", "m", {"--mixer", "videomambapro_v1"});
+  EXPECT_EQ(mixer.exit_code, 2);
+  EXPECT_THAT(mixer.err, HasSubstr("does not fit the file"));
+  const ProcessResult name = Run(Fixture("training.pth"), "", "a/b");
+  EXPECT_EQ(name.exit_code, 2);
+  EXPECT_THAT(name.err, HasSubstr("--name a/b"));
   EXPECT_EQ(Run("").exit_code, 2);
   EXPECT_EQ(Run(Fixture("training.pth")).exit_code, 0);
   const ProcessResult taken = Run(Fixture("layernorm.pth"));
