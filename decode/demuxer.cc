@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/error.h"
 #include "base/status_macros.h"
@@ -42,6 +43,20 @@ bool ListIsIncomplete(const AVFormatContext& format) {
   return false;
 }
 
+// What the video streams hold: the codec's name where libav knows it, else the container's tag.
+std::string VideoCodecs(const AVFormatContext& format) {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < format.nb_streams; ++i) {
+    const AVCodecParameters& stream = *format.streams[i]->codecpar;
+    if (stream.codec_type != AVMEDIA_TYPE_VIDEO) continue;
+    char tag[AV_FOURCC_MAX_STRING_SIZE] = {};
+    names.emplace_back(stream.codec_id != AV_CODEC_ID_NONE
+                           ? avcodec_get_name(stream.codec_id)
+                           : av_fourcc_make_string(tag, stream.codec_tag));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 }  // namespace
 
 absl::Status ResolutionError(int width, int height, int64_t max_pixels) {
@@ -52,19 +67,24 @@ absl::Status ResolutionError(int width, int height, int64_t max_pixels) {
       {{"limit", absl::StrCat(max_pixels)}, {"actual", absl::StrCat(int64_t{width} * height)}});
 }
 
-Demuxer::Demuxer(absl::Span<const uint8_t> bytes, const Cancel& cancel, LibavFindings* findings)
+Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings)
     : cancel_(cancel),
       findings_(findings),
-      source_(std::make_unique<ByteSource>(bytes, cancel)),
+      source_(std::make_unique<ByteSource>(input, cancel)),
       format_(avformat_alloc_context()) {}
 
-absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(absl::Span<const uint8_t> bytes,
-                                                       int64_t max_pixels, const Cancel& cancel,
+absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(ByteInput& input, int64_t max_pixels,
+                                                       const Cancel& cancel,
                                                        LibavFindings* findings) {
-  std::unique_ptr<Demuxer> demuxer(new Demuxer(bytes, cancel, findings));
+  std::unique_ptr<Demuxer> demuxer(new Demuxer(input, cancel, findings));
   SCANLINE_RETURN_IF_ERROR(demuxer->OpenFormat(max_pixels));
   SCANLINE_RETURN_IF_ERROR(demuxer->ChooseStream(max_pixels));
   return demuxer;
+}
+
+absl::Status Demuxer::CheckInterrupted() const {
+  SCANLINE_RETURN_IF_ERROR(source_->failure());
+  return cancel_.Check(Reason::kExpiredInDecode);
 }
 
 absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
@@ -75,7 +95,7 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   av_opt_set(format, "protocol_whitelist", "", 0);
   const int opened = avformat_open_input(&format, nullptr, nullptr, nullptr);
   format_.reset(format);
-  SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+  SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
   if (opened < 0 && findings_->refused_width != 0) {
     return ResolutionError(findings_->refused_width, findings_->refused_height, max_pixels);
   }
@@ -98,7 +118,7 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   }
   const int probed = avformat_find_stream_info(format_.get(), options.data());
   for (AVDictionary*& option : options) av_dict_free(&option);
-  SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+  SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
   if (probed < 0) {
     return MakeError(Reason::kVideoUnreadable,
                      absl::StrFormat("the streams of the %s file cannot be read: %s",
@@ -124,9 +144,13 @@ absl::Status Demuxer::ChooseStream(int64_t max_pixels) {
                      absl::StrFormat("the %s file has no video stream", format->iformat->name));
   }
   if (best < 0) {
-    return MakeError(Reason::kCodecUnsupported,
-                     absl::StrFormat("there is no decoder for the video in this %s file",
-                                     format->iformat->name));
+    const std::string codec = VideoCodecs(*format);
+    return MakeError(
+        Reason::kCodecUnsupported,
+        absl::StrFormat("there is no decoder for the video in this %s file: expected a "
+                        "codec such as h264, hevc, vp9 or av1, found %s",
+                        format->iformat->name, codec),
+        {{"codec", codec}});
   }
   stream_ = format->streams[best];
   for (unsigned i = 0; i < format->nb_streams; ++i) {
@@ -156,7 +180,7 @@ AVRational Demuxer::SampleAspect(int width, int height) const {
 
 absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
   for (int retries = 0; retries < kMaxRetries;) {
-    SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+    SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
     av_packet_unref(packet);
     const int read = av_read_frame(format_.get(), packet);
     if (read == AVERROR(EAGAIN)) {
@@ -164,7 +188,7 @@ absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
       continue;
     }
     if (read < 0) {
-      SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+      SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
       read_failed_ = read != AVERROR_EOF;
       return false;
     }
