@@ -1,0 +1,27 @@
+#!/bin/bash
+# Runs one fuzz program from its seeds for SCANLINE_FUZZ_SECONDS (45: with start-up a test ends
+# within a minute). Usage: run.sh PROGRAM SEEDS... New inputs go to a scratch folder; an input that
+# fails is left in the folder fuzz/failures of the build, and belongs into SEEDS once it is fixed.
+set -euo pipefail
+
+program=$1
+shift
+seconds=${SCANLINE_FUZZ_SECONDS:-45}
+failures=$(dirname "$program")/failures/$(basename "$program")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$failures"
+
+seeds=()
+for folder in "$@"; do
+  if [[ -z $(find "$folder" -maxdepth 1 -type f -print -quit) ]]; then
+    echo "run.sh: no seeds in $folder" >&2
+    exit 1
+  fi
+  seeds+=("$folder")
+done
+
+# Leaks are looked for at the end; a single input may take 5 s under the sanitizers and 2 GB.
+"$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
+  -verbosity="${SCANLINE_FUZZ_VERBOSITY:-1}" -artifact_prefix="$failures/" \
+  "$scratch" "${seeds[@]}"
