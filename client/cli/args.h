@@ -11,7 +11,7 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kModels, kHealth };
+enum class Verb { kClassify, kEval, kModels, kHealth };
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
 
@@ -22,7 +22,12 @@ struct Args {
   Format format = Format::kAuto;
   When color = When::kAuto;
 
-  // From here on for `classify` alone.
+  // For `eval` alone.
+  std::string eval_task;
+  std::string manifest;
+  std::string output;  // a folder; empty: none
+
+  // From here on for `classify` and `eval`; inputs, top_k, min_score and fail_fast for `classify`.
   std::vector<std::string> inputs;
   std::string model;
   int top_k = 5;
