@@ -15,8 +15,10 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 
 find_program(SCANLINE_CCACHE ccache)
 if(SCANLINE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${SCANLINE_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${SCANLINE_CCACHE})
+  # Paths count from the checkout, so that a second clone finds what the first one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+      CCACHE_NOHASHDIR=1 ${SCANLINE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 # Warnings as errors for our own code; scanline_generated() lifts them for generated code.

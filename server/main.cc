@@ -1,4 +1,3 @@
-#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -112,12 +111,8 @@ LogLevel LogLevelOf(const std::string& name) {
   return name == "error" ? LogLevel::kError : LogLevel::kInfo;
 }
 
-}  // namespace
-}  // namespace scanline
-
-int main(int argc, char** argv) {
-  using namespace scanline;
-  const auto parsed = ParseSettings({argv + 1, argv + argc}, SystemEnv);
+int Main(const std::vector<std::string>& args) {
+  const auto parsed = ParseSettings(args, SystemEnv);
   if (!parsed.ok()) {
     std::fprintf(stderr, "scanline-server: %s\n", std::string(parsed.status().message()).c_str());
     return kExitUsage;
@@ -129,3 +124,8 @@ int main(int argc, char** argv) {
   InitLog(LogLevelOf(parsed->settings.log_level));
   return Serve(parsed->settings);
 }
+
+}  // namespace
+}  // namespace scanline
+
+int main(int argc, char** argv) { return scanline::Main({argv + 1, argv + argc}); }

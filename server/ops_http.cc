@@ -48,7 +48,7 @@ void Knock(int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  (void)connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   close(fd);
 }
 
