@@ -55,19 +55,18 @@ Usage: scanline eval classify --manifest FILE [FLAGS]
   scanline eval classify --manifest val.csv -o report
   scanline eval classify --manifest truth.json --format json | jq .top1
 Manifest: a CSV with the columns path,label or a JSON list of {"path", "label"};
-  paths begin at its folder, labels are the model's names or indices from 0
-Answer: top-1, top-5 (95 % intervals), mean over classes, each class, confusions,
-  skipped clips with their reason; exit code 1 if any clip was skipped
+  paths begin at its folder; labels are the model's names, or indices from 0
+Answer: top-1, top-5 (95 % intervals), mean over classes, each class, confusions
+  and skipped clips with their reasons; exit code 1 if there are any of these
   --manifest FILE        the clips and their labels
-  --output DIR, -o DIR   keep predictions.ndjson and summary.json there; a run that
-                         was stopped goes on from there
+  --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
   --format F             auto, table, ndjson, json, csv [table on a terminal]
-Frames (unset: as the model was trained)
-  --start S, --end S;  --window S, --window-stride S;  --frames N, --sample-rate HZ
-  --temporal-views N, --spatial-views N;  --allow-partial   as for classify
+Frames (unset: as the model was trained; the help of classify explains them)
+  --start S, --end S, --window S, --window-stride S, --frames N,
+  --sample-rate HZ, --temporal-views N, --spatial-views N, --allow-partial
 Run
   --model NAME           [the server's first]
-  --timeout S            for one clip, seconds [60];  --jobs N  clips at once [4]
+  --timeout S            for one clip, seconds [60];  --jobs N  at once [4]
   --progress W           auto, always, never [auto];  --color W  the same [auto]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --server HOST:PORT     [127.0.0.1:50051]
