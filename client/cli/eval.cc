@@ -185,7 +185,7 @@ bool Classifies(const v1::Model& model) {
 }  // namespace
 
 int RunEval(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
-  auto entries = ReadManifest(args.manifest);
+  auto entries = ReadManifest(args.eval.manifest);
   if (!entries.ok()) return Refuse(entries.status(), kExitUsage);
   const auto session = OpenSession(args.server, args.model);
   if (!session.ok()) {
@@ -206,11 +206,11 @@ int RunEval(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
   std::map<std::string, size_t> place_of;
   for (size_t i = 0; i < entries->size(); ++i) place_of[(*entries)[i].path] = i;
   std::unique_ptr<EvalFolder> folder;
-  if (!args.output.empty()) {
+  if (!args.eval.output.empty()) {
     // What this manifest does not list is another's and stays; what it lists otherwise is asked
     // again.
     auto opened =
-        EvalFolder::Open(args.output, session->model, spec, [&](const Prediction& prediction) {
+        EvalFolder::Open(args.eval.output, session->model, spec, [&](const Prediction& prediction) {
           const auto place = place_of.find(prediction.path);
           return IsFinal(prediction) &&
                  (place == place_of.end() ||
@@ -238,7 +238,7 @@ int RunEval(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
         folder == nullptr ? "" : "; the same command goes on from here"));
     return stopped;
   }
-  return Finish(args, terminal, MakeReport(session->model, spec, args.manifest, predictions),
+  return Finish(args, terminal, MakeReport(session->model, spec, args.eval.manifest, predictions),
                 folder.get());
 }
 

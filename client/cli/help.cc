@@ -10,6 +10,7 @@ Usage: scanline VERB [ARGUMENTS] [FLAGS]
   eval classify      compare the labels with true ones: accuracy, confusions
   models             list the models that the server has
   health             ask whether the server is ready
+  import FILE        make a model of a PyTorch or safetensors checkpoint
 
 Examples:
   scanline classify clip.mp4
@@ -96,6 +97,29 @@ Answer
   --color W              auto, always, never [auto; NO_COLOR is honoured]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
+    case Verb::kImport:
+      return R"(Make a model folder of a VideoMamba checkpoint. Nothing in FILE is executed.
+Usage: scanline import FILE --labels NAME|FILE --name NAME [FLAGS]
+  scanline import t16.pth --labels kinetics400 --name k400-t16 -o models
+  scanline-server --model $(scanline import a.pth --labels my.txt --name mine)
+What it is
+  --labels NAME|FILE     kinetics400, ssv2, ucf101, hmdb51, ava; or one a line
+  --name NAME            of the model
+  -o, --output DIR       the folder becomes DIR/NAME [.]
+  --license TEXT         of the weights [not stated]
+  --force                replace another model in DIR/NAME
+What the file does not say (unset: as it was trained)
+  --mixer PRESET         videomamba, videomambapro_v1, _v2, _intended, _paper
+  --frames N             a view;  --size PX  its side; interpolates embeddings
+  --tubelet N            frames a patch spans, for image models [1]
+  --rule RULE            k400_sparse, k400_dense, ssv2, uniform, middle
+  --temporal-views N     stretches to average;  --spatial-views N  crops
+                         [ssv2: rule ssv2, 2 x 3; else k400_sparse, 4 x 3]
+  --drop-unexpected      leave out tensors that the model does not have
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --config FILE          TOML, key = flag
   --print-config         show each setting with its origin;  --help
 )";

@@ -39,6 +39,8 @@ int Main(const std::vector<std::string>& words) {
       return RunModels(args, terminal, interrupt);
     case Verb::kHealth:
       return RunHealth(args, terminal, interrupt);
+    case Verb::kImport:
+      return RunImport(args, interrupt);
   }
   return 0;
 }

@@ -11,5 +11,6 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
 int RunEval(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunModels(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunHealth(const Args& args, const Terminal& terminal, Interrupt& interrupt);
+int RunImport(const Args& args, Interrupt& interrupt);
 
 }  // namespace scanline::cli

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
@@ -20,7 +19,7 @@ namespace fs = std::filesystem;
 
 // The list whose file has official ids of its own: id, name and whether AVA evaluates it.
 constexpr char kAva[] = "ava";
-constexpr uintmax_t kMaxBytes = 16u << 20;
+constexpr size_t kMaxBytes = 16u << 20;
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -43,12 +42,12 @@ std::vector<std::string> Lists(const std::string& folder) {
 }
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
-  std::error_code error;
-  const uintmax_t size = fs::file_size(path, error);
   std::ifstream in(path, std::ios::binary);
-  if (error || !in) return Invalid("cannot read the labels in ", path);
-  if (size > kMaxBytes) return Invalid(path, " has ", size, " bytes; at most ", kMaxBytes);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (!in) return Invalid("cannot read the labels in ", path);
+  std::string text(kMaxBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (text.size() > kMaxBytes) return Invalid(path, " has more than ", kMaxBytes, " bytes");
   if (!text.empty() && text.back() == '\n') text.pop_back();
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -80,7 +79,7 @@ absl::StatusOr<LabelList> ReadLabelList(const std::string& wanted, const std::st
   const std::vector<std::string> known = Lists(folder);
   const bool shipped = std::find(known.begin(), known.end(), wanted) != known.end();
   const std::string path = shipped ? PathOf(folder, wanted) : wanted;
-  if (!shipped && !fs::is_regular_file(path, error)) {
+  if (!shipped && (!fs::exists(path, error) || fs::is_directory(path, error))) {
     return Invalid(
         "--labels ", wanted, " is neither a file nor a list; the lists are ",
         known.empty() ? absl::StrCat("missing in ", folder) : absl::StrJoin(known, ", "));

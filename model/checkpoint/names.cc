@@ -82,17 +82,18 @@ absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>&
 
 std::string ShortGroups(const std::vector<std::string>& names) {
   constexpr size_t kShown = 5;
-  std::vector<std::pair<std::string, int>> groups;  // In the order of their first name.
+  std::vector<std::pair<std::string, int>> groups;  // The first name of each, and how many it has.
   std::map<std::string, size_t> place;
   for (const std::string& name : names) {
     const auto added = place.emplace(GroupOf(name), groups.size());
-    if (added.second) groups.emplace_back(added.first->first, 0);
+    if (added.second) groups.emplace_back(name, 0);
     ++groups[added.first->second].second;
   }
   std::string text;
   for (size_t i = 0; i < std::min(kShown, groups.size()); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", groups[i].first);
-    if (groups[i].second > 1) absl::StrAppend(&text, " (", groups[i].second, ")");
+    const auto& [first, count] = groups[i];
+    absl::StrAppend(&text, i == 0 ? "" : ", ", count == 1 ? first : GroupOf(first));
+    if (count > 1) absl::StrAppend(&text, " (", count, ")");
   }
   if (groups.size() > kShown) absl::StrAppend(&text, " and ", groups.size() - kShown, " more");
   return text;

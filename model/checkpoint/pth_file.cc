@@ -69,11 +69,12 @@ class PthCheckpoint : public Checkpoint {
       if (entry == archive_.entries().end()) {
         return Invalid(view.name, ": its data (", EntryOf(view), ") is missing in the file");
       }
+      if (!entry->second.stored) return archive_.Read(entry->first).status();  // It says why.
       uint64_t bytes = 0;
       if (__builtin_mul_overflow(view.storage_size, BytesOfDtype(view.dtype), &bytes) ||
-          bytes != entry->second) {
+          bytes != entry->second.size) {
         return Invalid(view.name, ": its storage should have ", view.storage_size, " values of ",
-                       view.dtype, ", the file has ", entry->second, " bytes");
+                       view.dtype, ", the file has ", entry->second.size, " bytes");
       }
     }
     return absl::OkStatus();
@@ -129,7 +130,7 @@ absl::Status CheckByteOrder(const ZipArchive& archive, const std::string& root) 
   const std::string name = root + "/byteorder";
   const auto entry = archive.entries().find(name);
   if (entry == archive.entries().end()) return absl::OkStatus();  // Before PyTorch 2.1.
-  if (entry->second > 16) return Invalid(name, " has ", entry->second, " bytes");
+  if (entry->second.size > 16) return Invalid(name, " has ", entry->second.size, " bytes");
   SCANLINE_ASSIGN_OR_RETURN(const std::vector<uint8_t> order, archive.Read(name));
   if (std::string(order.begin(), order.end()) == "little") return absl::OkStatus();
   return Invalid("the file was written on a big-endian machine; save it again on another");
@@ -143,8 +144,8 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> OpenPth(absl::Span<const uint8_t> by
   SCANLINE_RETURN_IF_ERROR(CheckByteOrder(archive, root));
   const std::string name = root + "/data.pkl";
   const PickleLimits limits;
-  if (archive.entries().at(name) > limits.bytes) {
-    return Invalid(name, " has ", archive.entries().at(name), " bytes, at most ", limits.bytes,
+  if (archive.entries().at(name).size > limits.bytes) {
+    return Invalid(name, " has ", archive.entries().at(name).size, " bytes, at most ", limits.bytes,
                    " are read");
   }
   SCANLINE_ASSIGN_OR_RETURN(const std::vector<uint8_t> text, archive.Read(name));

@@ -22,24 +22,12 @@ struct CloseFile {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
 
-absl::Status CheckEntry(const zip_stat_t& info) {
-  constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
-                                   ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-  if ((info.valid & kNeeded) != kNeeded) return Invalid("an entry without a name or a size");
-  if (info.comp_method != ZIP_CM_STORE || info.encryption_method != ZIP_EM_NONE ||
-      info.comp_size != info.size) {
-    return Invalid(info.name,
-                   " is compressed or encrypted; torch.save stores its entries as they "
-                   "are. Save it again with torch.save(torch.load(...), ...)");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 void ZipArchive::Close::operator()(zip* archive) const { zip_discard(archive); }
 
 absl::StatusOr<ZipArchive> ZipArchive::Open(absl::Span<const uint8_t> bytes) {
+  if (bytes.empty()) return Invalid("the file is empty");  // Which libzip takes for an archive.
   zip_error_t error;
   zip_error_init(&error);
   const auto failed = [&error]() {
@@ -65,12 +53,16 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(absl::Span<const uint8_t> bytes) {
     if (zip_stat_index(result.archive_.get(), static_cast<zip_uint64_t>(i), 0, &info) != 0) {
       return Invalid("entry ", i, " cannot be read");
     }
-    SCANLINE_RETURN_IF_ERROR(CheckEntry(info));
-    if (info.size > bytes.size() - total) {
+    constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
+                                     ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    if ((info.valid & kNeeded) != kNeeded) return Invalid("entry ", i, " has no name or no size");
+    const bool stored = info.comp_method == ZIP_CM_STORE && info.comp_size == info.size &&
+                        info.encryption_method == ZIP_EM_NONE;
+    if (info.comp_size > bytes.size() - total) {
       return Invalid("the entries claim more bytes than the ", bytes.size(), " of the file");
     }
-    total += info.size;
-    if (!result.sizes_.emplace(info.name, info.size).second) {
+    total += info.comp_size;
+    if (!result.entries_.emplace(info.name, Entry{info.size, stored}).second) {
       return Invalid("two entries are called ", info.name);
     }
   }
@@ -78,12 +70,17 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(absl::Span<const uint8_t> bytes) {
 }
 
 absl::StatusOr<std::vector<uint8_t>> ZipArchive::Read(const std::string& name) const {
-  const auto entry = sizes_.find(name);
-  if (entry == sizes_.end()) return Invalid("there is no entry ", name);
+  const auto entry = entries_.find(name);
+  if (entry == entries_.end()) return Invalid("there is no entry ", name);
+  if (!entry->second.stored) {
+    return Invalid(name,
+                   " is compressed or encrypted, which torch.save does not do; save the file "
+                   "again with torch.save(torch.load(FILE), NEW_FILE)");
+  }
   const std::unique_ptr<zip_file_t, CloseFile> file(zip_fopen(archive_.get(), name.c_str(), 0));
   if (file == nullptr) return Invalid(name, ": ", zip_strerror(archive_.get()));
   // One byte more than there should be: reading to the end is what has libzip check the CRC.
-  std::vector<uint8_t> bytes(entry->second + 1);
+  std::vector<uint8_t> bytes(entry->second.size + 1);
   size_t size = 0;
   while (size < bytes.size()) {
     const zip_int64_t n = zip_fread(file.get(), bytes.data() + size, bytes.size() - size);

@@ -13,18 +13,22 @@ struct zip;
 
 namespace scanline {
 
-// A zip file whose entries are stored, not compressed, as torch.save writes it. Because entries may
-// not take more bytes together than the file has, nothing read from it is larger than the file.
+// A zip file whose entries of interest are stored, not compressed, as torch.save writes them.
+// Because entries may not take more bytes together than the file has, nothing read is larger than
+// the file.
 class ZipArchive {
  public:
-  // `bytes` is borrowed for the life of the archive. BUNDLE_INVALID: no zip, damaged, compressed or
-  // encrypted entries, two entries of one name, or entries that overlap.
+  // `bytes` is borrowed for the life of the archive. BUNDLE_INVALID: no zip, damaged, two entries
+  // of one name, or entries that overlap.
   static absl::StatusOr<ZipArchive> Open(absl::Span<const uint8_t> bytes);
 
-  // Sizes of the entries by name.
-  const std::map<std::string, uint64_t>& entries() const { return sizes_; }
+  struct Entry {
+    uint64_t size = 0;
+    bool stored = false;  // neither compressed nor encrypted
+  };
+  const std::map<std::string, Entry>& entries() const { return entries_; }
 
-  // A whole entry; its CRC is checked.
+  // A whole entry, which must be a stored one; its CRC is checked.
   absl::StatusOr<std::vector<uint8_t>> Read(const std::string& name) const;
 
  private:
@@ -35,7 +39,7 @@ class ZipArchive {
   ZipArchive() = default;
 
   std::unique_ptr<zip, Close> archive_;
-  std::map<std::string, uint64_t> sizes_;
+  std::map<std::string, Entry> entries_;
 };
 
 }  // namespace scanline

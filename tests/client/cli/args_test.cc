@@ -91,8 +91,8 @@ TEST(ParseArgs, TakesAnEvaluation) {
   const Args args = Accepted({"eval", "classify", "--manifest", "val.csv", "-o", "report",
                               "--temporal-views", "4", "--jobs", "2"});
   EXPECT_EQ(args.verb, Verb::kEval);
-  EXPECT_EQ(args.manifest, "val.csv");
-  EXPECT_EQ(args.output, "report");
+  EXPECT_EQ(args.eval.manifest, "val.csv");
+  EXPECT_EQ(args.eval.output, "report");
   EXPECT_EQ(args.temporal_views, 4);
   EXPECT_EQ(args.top_k, 5);
 }
