@@ -23,9 +23,10 @@ LIBRARIES = {
     "civetweb": re.compile(r"(civetweb|CivetServer)\.h$"),
     "CUDA": re.compile(r"(cuda\w*|cub/.*|nv\w+)(\.h|\.hpp|\.cuh)$"),
     "Abseil": re.compile(r"absl/"),
+    "OpenSSL": re.compile(r"openssl/"),
     "spdlog": re.compile(r"(spdlog|fmt)/"),
 }
-SEAMS = frozenset(LIBRARIES) - {"Abseil", "spdlog"}
+SEAMS = frozenset(LIBRARIES) - {"Abseil", "OpenSSL", "spdlog"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +48,7 @@ GRPC = "gRPC or protobuf"
 # The longest key that a file's path starts with decides. The rows follow docs/design.md, "Allowed
 # edges", and docs/contracts.md, "Programs and edges".
 RULES = {
-    "base/": rule("base", libraries=["Abseil", "spdlog"], only=True),
+    "base/": rule("base", libraries=["Abseil", "OpenSSL", "spdlog"], only=True),
     "decode/": rule("decode", "base", libraries=["libav"]),
     "model/": rule("model", "base", libraries=["Torch"]),
     # The formats of a bundle's files: free of Torch, shared by the loader and the importer.

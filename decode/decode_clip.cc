@@ -175,15 +175,13 @@ Clip EmptyClip(const FrameSpec& spec) {
   return clip;
 }
 
-}  // namespace
-
-absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
-                                       const DecodeOptions& options, const Cancel& cancel,
-                                       const Watch& watch) {
+absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
+                                 const DecodeOptions& options, const Cancel& cancel,
+                                 const Watch& watch) {
   const double cpu_start = ThreadCpuSeconds();
   SCANLINE_RETURN_IF_ERROR(cancel.Check(Reason::kExpiredInDecode));
   SCANLINE_RETURN_IF_ERROR(ValidateSpec(spec));
-  SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(bytes, options.limits, cancel));
+  SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(input, options.limits, cancel));
   Clip clip = EmptyClip(spec);
   PictureMaker pictures(spec, options.limits.max_pixels, watch);
   for (int walk = 0;; ++walk) {
@@ -220,6 +218,27 @@ absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const Fr
   clip.stats.cpu_seconds = ThreadCpuSeconds() - cpu_start;
   SCANLINE_RETURN_IF_ERROR(JudgeDamage(*reader, options.allow_partial, clip));
   return clip;
+}
+
+}  // namespace
+
+absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
+                                       const DecodeOptions& options, const Cancel& cancel,
+                                       const Watch& watch) {
+  if (static_cast<int64_t>(bytes.size()) > options.limits.max_bytes) {
+    return MakeError(Reason::kClipTooLarge,
+                     absl::StrFormat("the clip has %d bytes; at most %d are taken", bytes.size(),
+                                     options.limits.max_bytes),
+                     {{"limit", absl::StrCat(options.limits.max_bytes)},
+                      {"actual", absl::StrCat(bytes.size())}});
+  }
+  MemoryInput input(bytes);
+  return DecodeInput(input, spec, options, cancel, watch);
+}
+
+absl::StatusOr<Clip> DecodeClip(ByteInput& input, const FrameSpec& spec,
+                                const DecodeOptions& options, const Cancel& cancel) {
+  return DecodeInput(input, spec, options, cancel, nullptr);
 }
 
 absl::StatusOr<Clip> DecodeClip(absl::Span<const uint8_t> bytes, const FrameSpec& spec,

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "base/cancel.h"
 #include "base/clip.h"
+#include "decode/byte_input.h"
 
 namespace scanline {
 
@@ -32,6 +33,12 @@ struct DecodeOptions {
 // Errors: VIDEO_UNREADABLE, CODEC_UNSUPPORTED, NO_VIDEO_STREAM, VIDEO_TRUNCATED, VIDEO_CORRUPT, the
 // limits' reasons, SEGMENT_OUT_OF_RANGE, FIELD_INVALID, EXPIRED_IN_DECODE, CANCELLED.
 absl::StatusOr<Clip> DecodeClip(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
+                                const DecodeOptions& options, const Cancel& cancel);
+
+// As above, of bytes that may still be arriving: the same frames and errors as of the whole file,
+// an error as soon as the bytes that it depends on are there. Errors of `input` come through. Its
+// owner has the limit of bytes: limits.max_bytes is not looked at.
+absl::StatusOr<Clip> DecodeClip(ByteInput& input, const FrameSpec& spec,
                                 const DecodeOptions& options, const Cancel& cancel);
 
 // A sampled frame at full size: upright RGB (sample aspect applied where the spec says so), before

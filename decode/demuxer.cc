@@ -52,19 +52,24 @@ absl::Status ResolutionError(int width, int height, int64_t max_pixels) {
       {{"limit", absl::StrCat(max_pixels)}, {"actual", absl::StrCat(int64_t{width} * height)}});
 }
 
-Demuxer::Demuxer(absl::Span<const uint8_t> bytes, const Cancel& cancel, LibavFindings* findings)
+Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings)
     : cancel_(cancel),
       findings_(findings),
-      source_(std::make_unique<ByteSource>(bytes, cancel)),
+      source_(std::make_unique<ByteSource>(input, cancel)),
       format_(avformat_alloc_context()) {}
 
-absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(absl::Span<const uint8_t> bytes,
-                                                       int64_t max_pixels, const Cancel& cancel,
+absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(ByteInput& input, int64_t max_pixels,
+                                                       const Cancel& cancel,
                                                        LibavFindings* findings) {
-  std::unique_ptr<Demuxer> demuxer(new Demuxer(bytes, cancel, findings));
+  std::unique_ptr<Demuxer> demuxer(new Demuxer(input, cancel, findings));
   SCANLINE_RETURN_IF_ERROR(demuxer->OpenFormat(max_pixels));
   SCANLINE_RETURN_IF_ERROR(demuxer->ChooseStream(max_pixels));
   return demuxer;
+}
+
+absl::Status Demuxer::CheckInterrupted() const {
+  SCANLINE_RETURN_IF_ERROR(source_->failure());
+  return cancel_.Check(Reason::kExpiredInDecode);
 }
 
 absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
@@ -75,7 +80,7 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   av_opt_set(format, "protocol_whitelist", "", 0);
   const int opened = avformat_open_input(&format, nullptr, nullptr, nullptr);
   format_.reset(format);
-  SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+  SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
   if (opened < 0 && findings_->refused_width != 0) {
     return ResolutionError(findings_->refused_width, findings_->refused_height, max_pixels);
   }
@@ -98,7 +103,7 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   }
   const int probed = avformat_find_stream_info(format_.get(), options.data());
   for (AVDictionary*& option : options) av_dict_free(&option);
-  SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+  SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
   if (probed < 0) {
     return MakeError(Reason::kVideoUnreadable,
                      absl::StrFormat("the streams of the %s file cannot be read: %s",
@@ -156,7 +161,7 @@ AVRational Demuxer::SampleAspect(int width, int height) const {
 
 absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
   for (int retries = 0; retries < kMaxRetries;) {
-    SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+    SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
     av_packet_unref(packet);
     const int read = av_read_frame(format_.get(), packet);
     if (read == AVERROR(EAGAIN)) {
@@ -164,7 +169,7 @@ absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
       continue;
     }
     if (read < 0) {
-      SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
+      SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
       read_failed_ = read != AVERROR_EOF;
       return false;
     }

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "base/cancel.h"
 #include "decode/byte_source.h"
 #include "decode/libav.h"
@@ -14,16 +13,17 @@
 
 namespace scanline {
 
-// The packets of one video stream of a file in memory. Opens nothing else: no file, no URL, no
+// The packets of one video stream of a file. Opens nothing else: no file, no URL, no
 // playlist (a whitelist of media containers, and an io_open that refuses). Attached pictures (cover
 // art) are no video. The stream is the one that av_find_best_stream names: the default one first,
 // then by bit rate and frames.
 class Demuxer {
  public:
-  // `bytes` is borrowed for the life of the object; `findings` too. Errors: VIDEO_UNREADABLE,
-  // NO_VIDEO_STREAM, CODEC_UNSUPPORTED, RESOLUTION_LIMIT, EXPIRED_IN_DECODE, CANCELLED.
-  static absl::StatusOr<std::unique_ptr<Demuxer>> Open(absl::Span<const uint8_t> bytes,
-                                                       int64_t max_pixels, const Cancel& cancel,
+  // `input` is borrowed for the life of the object; `findings` too. Errors: VIDEO_UNREADABLE,
+  // NO_VIDEO_STREAM, CODEC_UNSUPPORTED, RESOLUTION_LIMIT, EXPIRED_IN_DECODE, CANCELLED, and those
+  // of `input`.
+  static absl::StatusOr<std::unique_ptr<Demuxer>> Open(ByteInput& input, int64_t max_pixels,
+                                                       const Cancel& cancel,
                                                        LibavFindings* findings);
 
   Demuxer(const Demuxer&) = delete;
@@ -43,7 +43,9 @@ class Demuxer {
   bool cut() const { return read_failed_ || source_->sought_past_end() || findings_->ended_early; }
 
  private:
-  Demuxer(absl::Span<const uint8_t> bytes, const Cancel& cancel, LibavFindings* findings);
+  Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings);
+  // Why reading had to stop: the client, the deadline, the input.
+  absl::Status CheckInterrupted() const;
   absl::Status OpenFormat(int64_t max_pixels);
   absl::Status ChooseStream(int64_t max_pixels);
 

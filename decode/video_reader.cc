@@ -61,33 +61,25 @@ double ThreadCpuSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-VideoReader::VideoReader(absl::Span<const uint8_t> bytes, const DecodeLimits& limits,
-                         const Cancel& cancel, std::unique_ptr<LibavFindings> findings,
-                         std::unique_ptr<Demuxer> demuxer)
-    : bytes_(bytes),
+VideoReader::VideoReader(ByteInput& input, const DecodeLimits& limits, const Cancel& cancel,
+                         std::unique_ptr<LibavFindings> findings, std::unique_ptr<Demuxer> demuxer)
+    : input_(input),
       limits_(limits),
       cancel_(cancel),
       findings_(std::move(findings)),
       demuxer_(std::move(demuxer)) {}
 
-absl::StatusOr<std::unique_ptr<VideoReader>> VideoReader::Open(absl::Span<const uint8_t> bytes,
+absl::StatusOr<std::unique_ptr<VideoReader>> VideoReader::Open(ByteInput& input,
                                                                const DecodeLimits& limits,
                                                                const Cancel& cancel,
                                                                int64_t max_kept_bytes) {
-  if (static_cast<int64_t>(bytes.size()) > limits.max_bytes) {
-    return MakeError(
-        Reason::kClipTooLarge,
-        absl::StrFormat("the clip has %d bytes; at most %d are taken", bytes.size(),
-                        limits.max_bytes),
-        {{"limit", absl::StrCat(limits.max_bytes)}, {"actual", absl::StrCat(bytes.size())}});
-  }
   const double cpu_start = ThreadCpuSeconds();
   auto findings = std::make_unique<LibavFindings>();
   const LibavScope scope(findings.get());
   SCANLINE_ASSIGN_OR_RETURN(std::unique_ptr<Demuxer> demuxer,
-                            Demuxer::Open(bytes, limits.max_pixels, cancel, findings.get()));
+                            Demuxer::Open(input, limits.max_pixels, cancel, findings.get()));
   std::unique_ptr<VideoReader> reader(
-      new VideoReader(bytes, limits, cancel, std::move(findings), std::move(demuxer)));
+      new VideoReader(input, limits, cancel, std::move(findings), std::move(demuxer)));
   reader->cpu_start_ = cpu_start;
   SCANLINE_RETURN_IF_ERROR(reader->ReadIndex(max_kept_bytes));
   return reader;
@@ -177,7 +169,7 @@ absl::Status VideoReader::ForEachPacket(
     return absl::OkStatus();
   }
   SCANLINE_ASSIGN_OR_RETURN(demuxer_,
-                            Demuxer::Open(bytes_, limits_.max_pixels, cancel_, findings_.get()));
+                            Demuxer::Open(input_, limits_.max_pixels, cancel_, findings_.get()));
   PacketPtr packet(av_packet_alloc());
   for (size_t i = 0; i < index_.packets.size(); ++i) {
     SCANLINE_ASSIGN_OR_RETURN(bool more, demuxer_->Read(packet.get()));

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "base/cancel.h"
 #include "base/clip.h"
+#include "decode/byte_input.h"
 #include "decode/decode_clip.h"
 #include "decode/demuxer.h"
 #include "decode/frame_decoder.h"
@@ -32,7 +33,7 @@ struct WantedFrame {
   int sample_aspect_den = 1;
 };
 
-// Decodes a file in memory forward, in display order. Opening reads all packets once without
+// Decodes a file forward, in display order. Opening reads all packets once without
 // decoding them. Where that proves which frame each packet gives, a walk decodes only what the
 // wanted frames need; else it decodes everything and counts, and what it counted replaces the
 // guess. So the caller plans on timeline(), walks, and plans again until the plan stays
@@ -43,8 +44,8 @@ class VideoReader {
   // again.
   static constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;
 
-  // `bytes` is borrowed. Errors as DecodeClip.
-  static absl::StatusOr<std::unique_ptr<VideoReader>> Open(absl::Span<const uint8_t> bytes,
+  // `input` is borrowed. Errors as DecodeClip, but CLIP_TOO_LARGE.
+  static absl::StatusOr<std::unique_ptr<VideoReader>> Open(ByteInput& input,
                                                            const DecodeLimits& limits,
                                                            const Cancel& cancel,
                                                            int64_t max_kept_bytes = kMaxKeptBytes);
@@ -73,7 +74,7 @@ class VideoReader {
   const DecodeStats& stats() const { return stats_; }
 
  private:
-  VideoReader(absl::Span<const uint8_t> bytes, const DecodeLimits& limits, const Cancel& cancel,
+  VideoReader(ByteInput& input, const DecodeLimits& limits, const Cancel& cancel,
               std::unique_ptr<LibavFindings> findings, std::unique_ptr<Demuxer> demuxer);
   absl::Status ReadIndex(int64_t max_kept_bytes);
   absl::Status CheckTimeline();
@@ -88,7 +89,7 @@ class VideoReader {
   absl::Status CheckBudget() const;
   Timeline TimelineOf(absl::Span<const int64_t> pts) const;
 
-  absl::Span<const uint8_t> bytes_;
+  ByteInput& input_;
   DecodeLimits limits_;
   Cancel cancel_;
   std::unique_ptr<LibavFindings> findings_;  // the demuxer keeps its address

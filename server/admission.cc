@@ -71,6 +71,18 @@ absl::Status Admission::Refusal(int64_t bytes) const {
        {"retry_delay_ms", absl::StrCat(delay_ms)}});
 }
 
+bool Admission::TryHold(int64_t bytes) {
+  MutexLock lock(mu_);
+  if (figures_.bytes + bytes > limits_.max_bytes) return false;
+  figures_.bytes += bytes;
+  return true;
+}
+
+void Admission::GiveBack(int64_t bytes) {
+  MutexLock lock(mu_);
+  figures_.bytes -= bytes;
+}
+
 void Admission::Drain() {
   MutexLock lock(mu_);
   draining_ = true;

@@ -52,6 +52,11 @@ class Admission {
   // requests took lately) among its metadata; DRAINING.
   absl::StatusOr<Ticket> Admit(int64_t bytes, absl::Time now);
 
+  // Bytes of a clip that is still arriving, beside what its ticket holds. False: they would pass
+  // the limit. Give each back.
+  bool TryHold(int64_t bytes);
+  void GiveBack(int64_t bytes);
+
   void Drain();  // from now on every Admit is DRAINING
   Figures figures() const;
 

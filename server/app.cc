@@ -27,15 +27,32 @@ int OrCores(int count) {
 }
 
 PipelineOptions PipelineOptionsOf(const Settings& s) {
-  return {.decode_threads = OrCores(s.decode_threads),
+  const int decode_threads = OrCores(s.decode_threads);
+  const int half = std::max(1, decode_threads / 2);
+  return {.decode_threads = decode_threads,
+          .upload_decode_threads = s.upload_decode_threads > 0 ? s.upload_decode_threads : half,
           .workers = OrCores(s.workers),
           .batch = {.max_requests = s.max_batch, .max_tokens = s.max_batch_tokens},
-          .admission = {.max_requests = s.max_requests, .max_bytes = s.max_inflight_mib * kMiB}};
+          .admission = {.max_requests = s.max_requests, .max_bytes = s.max_inflight_mib * kMiB},
+          .upload = {.max_bytes = s.max_upload_mib * kMiB,
+                     .memory_bytes = s.upload_memory_mib * kMiB,
+                     .total_bytes = s.max_upload_total_mib * kMiB,
+                     .spill_folder = s.upload_dir}};
+}
+
+RequestLimits RequestLimitsOf(const Settings& s) {
+  return {.max_inline_bytes = s.max_clip_mib * kMiB,
+          .max_upload_bytes = s.max_upload_mib * kMiB,
+          .max_pixels = s.max_pixels,
+          .max_texts = s.max_texts,
+          .max_text_bytes = s.max_text_bytes,
+          .max_boxes = s.max_boxes};
 }
 
 v1::ServerLimits LimitsOf(const Settings& s) {
   v1::ServerLimits limits;
   limits.set_max_inline_bytes(static_cast<uint64_t>(s.max_clip_mib * kMiB));
+  limits.set_max_upload_bytes(static_cast<uint64_t>(s.max_upload_mib * kMiB));
   limits.set_max_pixels_per_frame(static_cast<uint64_t>(s.max_pixels));
   *limits.mutable_max_clip_duration() = ToProto(absl::Seconds(s.max_clip_seconds));
   *limits.mutable_max_deadline() = ToProto(absl::Seconds(s.max_deadline));
@@ -66,11 +83,13 @@ App::App(const Settings& settings, std::vector<ModelPtr> models, Pipeline::Decod
     : models_(std::move(models)),
       metrics_(BuildLabels{{"version", kVersion}}),
       pipeline_(PipelineOptionsOf(settings), models_, std::move(decode), &metrics_),
+      upload_thread_(std::make_unique<TaskThread>()),
       video_service_(
-          &pipeline_, &models_,
-          {.max_inline_bytes = settings.max_clip_mib * kMiB, .max_pixels = settings.max_pixels},
+          &pipeline_, &models_, RequestLimitsOf(settings),
           {.none_given = absl::Seconds(settings.default_deadline),
-           .most = absl::Seconds(settings.max_deadline)}),
+           .most = absl::Seconds(settings.max_deadline)},
+          {.max_streams = settings.max_streams, .idle = absl::Seconds(settings.idle_timeout)},
+          upload_thread_.get()),
       model_service_(&pipeline_, &models_, LimitsOf(settings)) {}
 
 absl::StatusOr<std::unique_ptr<App>> App::Start(const Settings& settings,

@@ -14,6 +14,7 @@
 #include "server/model_service.h"
 #include "server/ops_http.h"
 #include "server/pipeline.h"
+#include "server/task_thread.h"
 #include "server/video_service.h"
 
 namespace scanline {
@@ -52,6 +53,7 @@ class App {
   Metrics metrics_;
   Pipeline pipeline_;
   HealthService health_;
+  std::unique_ptr<TaskThread> upload_thread_;
   VideoService video_service_;
   ModelService model_service_;
   int grpc_port_ = 0;

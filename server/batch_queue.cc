@@ -52,6 +52,14 @@ std::vector<JobPtr> BatchQueue::TakeAll() {
   return Extract(jobs_, [](const Job&) { return true; });
 }
 
+JobPtr BatchQueue::Take(const Upload* upload) {
+  std::vector<JobPtr> taken = Extract(jobs_, [upload](const Job& job) {
+    const auto* own = std::get_if<UploadPtr>(&job.request.input);
+    return own != nullptr && own->get() == upload;
+  });
+  return taken.empty() ? nullptr : std::move(taken.front());
+}
+
 absl::Time BatchQueue::next_deadline() const {
   absl::Time next = absl::InfiniteFuture();
   for (const JobPtr& job : jobs_) next = std::min(next, job->request.cancel.deadline());

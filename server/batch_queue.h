@@ -33,6 +33,7 @@ class BatchQueue {
   // Takes out the jobs that are cancelled or past their deadline.
   std::vector<JobPtr> TakeDead(absl::Time now);
   std::vector<JobPtr> TakeAll();
+  JobPtr Take(const Upload* upload);  // the job that waits for it; null: none
 
   absl::Time next_deadline() const;  // of the jobs inside; InfiniteFuture when there is none
   bool empty() const { return jobs_.empty(); }

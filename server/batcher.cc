@@ -41,6 +41,11 @@ std::vector<JobPtr> Batcher::Pull() {
   return batch;
 }
 
+JobPtr Batcher::Take(const Upload* upload) {
+  MutexLock lock(mu_);
+  return queue_.Take(upload);
+}
+
 void Batcher::Sweep() {
   MutexLock lock(mu_);
   sweep_ = true;

@@ -13,7 +13,8 @@ namespace scanline {
 
 // A BatchQueue with threads around it: workers wait in Pull, and a timer thread takes out what is
 // cancelled or past its deadline at that moment, whether or not a worker comes. The decode pool's
-// queue is one with batches of one. Its length is bounded by Admission.
+// queue is one with batches of one, and so is the one in which jobs of uploads wait. Its length is
+// bounded by Admission.
 class Batcher {
  public:
   // Answers a job that died here: CANCELLED or EXPIRED_IN_QUEUE. Called outside the lock.
@@ -28,6 +29,9 @@ class Batcher {
 
   // Waits for work: as soon as there is any, the batch that BatchQueue::Pop decides. Empty: closed.
   std::vector<JobPtr> Pull();
+
+  // Takes out the job of an upload; null: it is not here (any more).
+  JobPtr Take(const Upload* upload);
 
   // A job may have been cancelled: the timer thread looks now. Does not block.
   void Sweep();

@@ -60,6 +60,9 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--threads", s.threads, "threads of one forward pass")->check(Range(1, 1024));
   app.add_option("--decode-threads", s.decode_threads, "clips decoded at a time; 0: one a core")
       ->check(Range(0, 1024));
+  app.add_option("--upload-decode-threads", s.upload_decode_threads,
+                 "clips decoded while they arrive; 0: half of --decode-threads")
+      ->check(Range(0, 1024));
   app.add_option("--kernel", s.kernel, "scan kernel: auto, or a name that `ready` logs");
   app.add_option("--max-batch", s.max_batch, "requests that share a forward pass")
       ->check(Range(1, 1024));
@@ -71,6 +74,20 @@ void AddOptions(CLI::App& app, Settings& s) {
       ->check(Range(int64_t{1}, kMost));
   app.add_option("--max-clip-mib", s.max_clip_mib, "MiB of a clip in one message")
       ->check(Range(int64_t{1}, int64_t{1024}));
+  app.add_option("--max-upload-mib", s.max_upload_mib, "MiB of a clip in pieces (UploadClip)")
+      ->check(Range(int64_t{1}, kMost >> 20));
+  app.add_option("--upload-memory-mib", s.upload_memory_mib,
+                 "MiB of an upload kept in memory; a larger one goes to a temporary file")
+      ->check(Range(int64_t{0}, int64_t{65'536}));
+  app.add_option("--max-upload-total-mib", s.max_upload_total_mib,
+                 "MiB that all uploads keep; where it is used up, only the oldest is read on")
+      ->check(Range(int64_t{1}, kMost >> 20));
+  app.add_option("--upload-dir", s.upload_dir,
+                 "folder of uploads' temporary files, which have no name; none: TMPDIR or /tmp");
+  app.add_option("--max-streams", s.max_streams, "uploads and streams at a time")
+      ->check(Range(1, 1'000'000));
+  app.add_option("--idle-timeout", s.idle_timeout, "seconds that a stream may send nothing")
+      ->check(Range(0.001, 1e6));
   app.add_option("--max-pixels", s.max_pixels, "pixels of a frame")
       ->check(Range(int64_t{1}, kMost));
   app.add_option("--max-clip-seconds", s.max_clip_seconds, "length of a clip, seconds")
@@ -79,6 +96,15 @@ void AddOptions(CLI::App& app, Settings& s) {
       ->check(Range(int64_t{1}, kMost));
   app.add_option("--max-decode-seconds", s.max_decode_seconds, "CPU seconds of decoding a clip")
       ->check(Range(0.001, 1e9));
+  app.add_option("--max-packets-without-frame", s.max_packets_without_frame,
+                 "packets in a row that give no frame")
+      ->check(Range(1, 1'000'000'000));
+  app.add_option("--max-pictures-mib", s.max_pictures_mib, "MiB of a clip's sampled pictures")
+      ->check(Range(int64_t{1}, int64_t{65'536}));
+  app.add_option("--max-texts", s.max_texts, "texts of a request")->check(Range(0, 1'000'000));
+  app.add_option("--max-text-bytes", s.max_text_bytes, "bytes of a text")
+      ->check(Range(int64_t{1}, kMost));
+  app.add_option("--max-boxes", s.max_boxes, "boxes of a request")->check(Range(0, 1'000'000));
   app.add_option("--default-deadline", s.default_deadline, "seconds, where a call gives none")
       ->check(Range(0.001, 1e6));
   app.add_option("--max-deadline", s.max_deadline, "seconds; longer ones are cut to it")
@@ -245,7 +271,7 @@ class Reader {
       option->capture_default_str();
       const auto given = given_.find(name);
       const std::string origin = given == given_.end() ? "default" : given->second.origin;
-      absl::StrAppendFormat(&out, "%-19s %-22s # %s; %s\n", name, option->get_default_str(), origin,
+      absl::StrAppendFormat(&out, "%-25s %-22s # %s; %s\n", name, option->get_default_str(), origin,
                             option->get_description());
     }
     return out;

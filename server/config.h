@@ -19,19 +19,31 @@ struct Settings {
   int workers = 0;                  // 0: one a core
   int threads = 1;                  // of one forward pass
   int decode_threads = 0;           // 0: one a core
+  int upload_decode_threads = 0;    // of clips still arriving; 0: half as many
   std::string kernel = "auto";
   int max_batch = 8;                  // requests
   int64_t max_batch_tokens = 65'536;  // a larger request runs alone
   int64_t max_requests = 256;         // in flight
   int64_t max_inflight_mib = 256;     // of their clips
   int64_t max_clip_mib = 16;
-  int64_t max_pixels = 33'554'432;  // of a frame
+  int64_t max_upload_mib = 2048;        // of one upload
+  int64_t upload_memory_mib = 32;       // of one upload; more goes to a temporary file
+  int64_t max_upload_total_mib = 8192;  // that all uploads keep
+  std::string upload_dir;               // of those files; empty: the system's
+  int max_streams = 100;                // uploads and streams at a time
+  double idle_timeout = 30;             // seconds between two messages of a stream
+  int64_t max_pixels = 33'554'432;      // of a frame
   double max_clip_seconds = 3 * 3600;
   int64_t max_frames = 400'000;    // walked in a clip
   double max_decode_seconds = 60;  // CPU
-  double default_deadline = 60;    // seconds
-  double max_deadline = 600;       // seconds
-  double lame_duck = 5;            // seconds
+  int max_packets_without_frame = 512;
+  int64_t max_pictures_mib = 1024;  // decoded pictures of one clip
+  int max_texts = 1000;             // of a request
+  int64_t max_text_bytes = 4096;    // of one of them
+  int max_boxes = 1000;             // of a request
+  double default_deadline = 60;     // seconds
+  double max_deadline = 600;        // seconds
+  double lame_duck = 5;             // seconds
   bool reflection = true;
   std::string log_level = "info";
   std::string port_file;

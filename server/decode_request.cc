@@ -19,6 +19,10 @@ absl::StatusOr<Clip> DecodeRequest(const Request& request, const DecodeLimits& l
     return DecodeClip(Bytes(*content), request.frame_spec,
                       {.limits = limits, .allow_partial = request.allow_partial}, request.cancel);
   }
+  if (const UploadPtr* const upload = request.upload()) {
+    return DecodeClip(**upload, request.frame_spec,
+                      {.limits = limits, .allow_partial = request.allow_partial}, request.cancel);
+  }
   const auto& frames = std::get<FrameInput>(request.input);
   const RawFrames raw = {.count = frames.count,
                          .width = frames.width,

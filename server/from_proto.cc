@@ -17,6 +17,7 @@ namespace {
 constexpr int kDefaultTopK = 5;
 constexpr double kShortestSeconds = 0.01;  // of a window and of a stride
 constexpr int kMostViews = 32;
+constexpr size_t kSha256Bytes = 32;
 
 template <typename Found>
 absl::Status FieldInvalid(absl::string_view field, absl::string_view expected, const Found& found) {
@@ -247,6 +248,25 @@ absl::Status ApplyViews(const v1::SamplingSpec& asked, FrameSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCounts(const v1::AnalysisSpec& spec, const RequestLimits& limits) {
+  if (spec.match_text().texts_size() > limits.max_texts) {
+    return FieldInvalid("spec.match_text.texts", absl::StrCat("up to ", limits.max_texts),
+                        spec.match_text().texts_size());
+  }
+  for (const std::string& text : spec.match_text().texts()) {
+    if (static_cast<int64_t>(text.size()) > limits.max_text_bytes) {
+      return FieldInvalid("spec.match_text.texts",
+                          absl::StrCat("up to ", limits.max_text_bytes, " bytes a text"),
+                          text.size());
+    }
+  }
+  if (spec.detect().proposals_size() > limits.max_boxes) {
+    return FieldInvalid("spec.detect.proposals", absl::StrCat("up to ", limits.max_boxes),
+                        spec.detect().proposals_size());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<FrameSpec> ApplySampling(const v1::SamplingSpec& asked, const FrameSpec& model) {
@@ -264,16 +284,19 @@ absl::StatusOr<FrameSpec> ApplySampling(const v1::SamplingSpec& asked, const Fra
   return spec;
 }
 
-absl::StatusOr<Request> FromProto(v1::AnalyzeClipRequest& message, const ModelTable& models,
-                                  const RequestLimits& limits, const Cancel& cancel) {
+namespace {
+
+// Everything but the input.
+absl::StatusOr<Request> ReadRequest(const v1::AnalysisSpec& spec, const std::string& id,
+                                    const ModelTable& models, const RequestLimits& limits,
+                                    const Cancel& cancel) {
   Request request;
   request.cancel = cancel;
-  const v1::AnalysisSpec& spec = message.spec();
-  if (!message.request_id().empty() && !IsUuid(message.request_id())) {
-    return FieldInvalid("request_id", "a UUID, e.g. 123e4567-e89b-42d3-a456-426614174000",
-                        message.request_id());
+  if (!id.empty() && !IsUuid(id)) {
+    return FieldInvalid("request_id", "a UUID, e.g. 123e4567-e89b-42d3-a456-426614174000", id);
   }
-  request.id = message.request_id();
+  request.id = id;
+  SCANLINE_RETURN_IF_ERROR(CheckCounts(spec, limits));
   SCANLINE_ASSIGN_OR_RETURN(request.model, models.Find(spec.model()));
   SCANLINE_RETURN_IF_ERROR(CheckTasks(spec, *request.model));
   if (!v1::Priority_IsValid(spec.priority())) {
@@ -284,8 +307,40 @@ absl::StatusOr<Request> FromProto(v1::AnalyzeClipRequest& message, const ModelTa
                             ApplySampling(spec.sampling(), request.model->config.frame_spec));
   SCANLINE_ASSIGN_OR_RETURN(request.answer, ReadAnswerOptions(spec));
   request.allow_partial = spec.allow_partial();
+  return request;
+}
+
+}  // namespace
+
+absl::StatusOr<Request> FromProto(v1::AnalyzeClipRequest& message, const ModelTable& models,
+                                  const RequestLimits& limits, const Cancel& cancel) {
+  SCANLINE_ASSIGN_OR_RETURN(
+      Request request, ReadRequest(message.spec(), message.request_id(), models, limits, cancel));
   SCANLINE_RETURN_IF_ERROR(ReadInput(message, limits, request));
   return request;
+}
+
+absl::StatusOr<Request> FromProto(const v1::UploadClipRequest::Start& message,
+                                  const ModelTable& models, const RequestLimits& limits,
+                                  const Cancel& cancel) {
+  SCANLINE_ASSIGN_OR_RETURN(
+      Request request, ReadRequest(message.spec(), message.request_id(), models, limits, cancel));
+  if (!message.sha256().empty() && message.sha256().size() != kSha256Bytes) {
+    return FieldInvalid("start.sha256", "none or 32 bytes",
+                        absl::StrCat(message.sha256().size(), " bytes"));
+  }
+  if (message.content_bytes() > static_cast<uint64_t>(limits.max_upload_bytes)) {
+    return MakeError(Reason::kClipTooLarge,
+                     absl::StrCat("the upload is to have ", message.content_bytes(),
+                                  " bytes; this server takes up to ", limits.max_upload_bytes),
+                     {{"limit", absl::StrCat(limits.max_upload_bytes)},
+                      {"actual", absl::StrCat(message.content_bytes())}});
+  }
+  return request;
+}
+
+UploadClaim ClaimOf(const v1::UploadClipRequest::Start& message) {
+  return {static_cast<int64_t>(message.content_bytes()), message.sha256()};
 }
 
 }  // namespace scanline

@@ -12,7 +12,11 @@ namespace scanline {
 
 struct RequestLimits {
   int64_t max_inline_bytes = int64_t{16} << 20;
+  int64_t max_upload_bytes = int64_t{2} << 30;
   int64_t max_pixels = 33'554'432;
+  int max_texts = 1000;  // of match_text
+  int64_t max_text_bytes = 4096;
+  int max_boxes = 1000;  // of detect.proposals
 };
 
 // A validated Request of the message, whose bytes are taken out of it. `models` resolves the name.
@@ -20,6 +24,12 @@ struct RequestLimits {
 // CLIP_TOO_LARGE, RESOLUTION_LIMIT, MODEL_NOT_FOUND, TASK_UNSUPPORTED.
 absl::StatusOr<Request> FromProto(v1::AnalyzeClipRequest& message, const ModelTable& models,
                                   const RequestLimits& limits, const Cancel& cancel);
+
+// The same of an upload's start: everything but the input. Errors: as above.
+absl::StatusOr<Request> FromProto(const v1::UploadClipRequest::Start& message,
+                                  const ModelTable& models, const RequestLimits& limits,
+                                  const Cancel& cancel);
+UploadClaim ClaimOf(const v1::UploadClipRequest::Start& message);
 
 // The FrameSpec of a model with the request's overrides: they change the parameters of the model's
 // sampling rule, never its arithmetic.

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "server/to_proto.h"
 
 namespace scanline {
@@ -52,11 +54,13 @@ void AddOwnDetail(Reason reason, const Metadata& metadata, const std::string& me
       detail.set_description(message);
       return AddDetail(detail, status);
     }
-    case Reason::kTaskUnsupported: {
+    case Reason::kTaskUnsupported:
+    case Reason::kStreamProtocol: {
+      const bool is_task = reason == Reason::kTaskUnsupported;
       google::rpc::PreconditionFailure detail;
       auto* const violation = detail.add_violations();
-      violation->set_type("TASK");
-      violation->set_subject(Find(metadata, "model", ""));
+      violation->set_type(is_task ? "TASK" : "STREAM");
+      violation->set_subject(is_task ? Find(metadata, "model", "") : "payload");
       violation->set_description(message);
       return AddDetail(detail, status);
     }
@@ -111,6 +115,18 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     AddDetail(retry, &encoded);
   }
   return Encode(encoded);
+}
+
+grpc::Status EndOfCall(const absl::Status& status, absl::string_view method,
+                       grpc::CallbackServerContext* context) {
+  if (status.code() == absl::StatusCode::kInternal) {
+    LogError("%s failed: %s", std::string(method), std::string(status.message()));
+  }
+  if (const auto delay = RetryDelay(status); delay.has_value()) {
+    context->AddTrailingMetadata("grpc-retry-pushback-ms",
+                                 absl::StrCat(absl::ToInt64Milliseconds(*delay)));
+  }
+  return ToGrpcStatus(status);
 }
 
 }  // namespace scanline

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace scanline {
@@ -16,5 +18,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // When the client should try again, for the reasons where it should.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);
+
+// ToGrpcStatus of a call that ends now: with the trailer that tells gRPC's own retries how long to
+// wait, and a line in the log where the fault is the server's.
+grpc::Status EndOfCall(const absl::Status& status, absl::string_view method,
+                       grpc::CallbackServerContext* context);
 
 }  // namespace scanline

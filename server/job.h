@@ -23,7 +23,8 @@ struct Job {
   Request request;
   Done done;  // taken by Pipeline::Finish
   Admission::Ticket ticket;
-  int64_t input_bytes = 0;
+  int64_t input_bytes = 0;  // received
+  std::string method;       // the RPC's name
   Stage stage = Stage::kReceive;
   absl::Time entered;  // the present stage
   Timing timing;

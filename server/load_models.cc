@@ -43,6 +43,8 @@ DecodeLimits DecodeLimitsOf(const Settings& settings) {
   limits.max_duration_seconds = settings.max_clip_seconds;
   limits.max_frames = settings.max_frames;
   limits.max_cpu_seconds = settings.max_decode_seconds;
+  limits.max_packets_without_frame = settings.max_packets_without_frame;
+  limits.max_clip_bytes = settings.max_pictures_mib << 20;
   return limits;
 }
 

@@ -131,6 +131,10 @@ struct Metrics::Impl {
       GaugeOf("scanline_inflight_requests", "Requests admitted and not yet answered.").Add({});
   Gauge& inflight_bytes =
       GaugeOf("scanline_inflight_bytes", "Bytes of clips that they hold.").Add({});
+  Gauge& streams_active =
+      GaugeOf("scanline_streams_active", "Calls that send their input in pieces, now.").Add({});
+  Family<Gauge>& upload_bytes =
+      GaugeOf("scanline_upload_bytes", "Bytes that uploads keep, by place.");
   Gauge& decoders_busy = GaugeOf("scanline_decoders_busy", "Decode threads at work.").Add({});
   Gauge& workers_busy = GaugeOf("scanline_workers_busy", "Workers in the model.").Add({});
   Gauge& ready = GaugeOf("scanline_ready", "1: takes requests.").Add({});
@@ -174,7 +178,7 @@ void Metrics::RecordRequest(const RequestRecord& record) {
   if (record.input_bytes > 0) {
     const auto bytes = static_cast<double>(record.input_bytes);
     m.clip_bytes.Add({}, Powers(65'536, 4, 1 << 30)).Observe(bytes);
-    m.received_bytes.Add({{"method", "AnalyzeClip"}}).Increment(bytes);
+    m.received_bytes.Add({{"method", record.method}}).Increment(bytes);
   }
   if (!record.codec.empty()) {
     const auto frames = static_cast<double>(record.usage.frames_decoded);
@@ -220,10 +224,14 @@ void Metrics::RecordRpcHandled(const RpcName& rpc, absl::string_view code, absl:
 
 std::string Metrics::Render(const Snapshot& now) {
   Impl& m = *impl_;
+  m.SetQueue("upload", now.upload_queue);
   m.SetQueue("decode", now.decode_queue);
   m.SetQueue("batch", now.batch_queue);
   m.inflight_requests.Set(static_cast<double>(now.inflight.requests));
   m.inflight_bytes.Set(static_cast<double>(now.inflight.bytes));
+  m.streams_active.Set(static_cast<double>(now.uploads.uploads));
+  m.upload_bytes.Add({{"place", "memory"}}).Set(static_cast<double>(now.uploads.memory_bytes));
+  m.upload_bytes.Add({{"place", "file"}}).Set(static_cast<double>(now.uploads.file_bytes));
   m.decoders_busy.Set(now.decoders_busy);
   m.workers_busy.Set(now.workers_busy);
   m.ready.Set(now.ready ? 1 : 0);

@@ -24,6 +24,7 @@ struct RequestRecord {
   std::string codec;  // "" where nothing was decoded
   double clip_seconds = 0;
   int64_t input_bytes = 0;
+  std::string method;  // "AnalyzeClip", "UploadClip"
 };
 
 struct BatchRecord {
@@ -38,6 +39,8 @@ struct BatchRecord {
 // What is true at the moment of a scrape.
 struct Snapshot {
   Admission::Figures inflight;
+  UploadBudget::Figures uploads;
+  QueueFigures upload_queue;  // jobs whose bytes are still arriving and that no decoder has begun
   QueueFigures decode_queue;
   QueueFigures batch_queue;
   int decoders_busy = 0;

@@ -10,8 +10,20 @@
 namespace scanline {
 namespace {
 
+// What an upload is charged at once: the piece of it that is being received.
+constexpr int64_t kUploadPieceBytes = 1 << 20;
+
+// Time in which the decoder stood still for bytes counts as receiving.
+void ChargeWaiting(Job& job) {
+  if (job.request.upload() == nullptr) return;
+  const absl::Duration waited = (*job.request.upload())->waited();
+  job.timing.receive = job.timing.receive.value_or(absl::ZeroDuration()) + waited;
+  job.entered += waited;
+}
+
 // The input is no longer needed: only the decoded pictures are held from here on.
 void ReleaseInput(Job& job) {
+  if (job.request.upload() != nullptr) job.input_bytes = job.request.input_bytes();
   job.request.input = std::string();
   job.ticket.Resize(static_cast<int64_t>(job.clip.pixels.size()));
 }
@@ -36,6 +48,7 @@ RequestRecord MakeRecord(const Job& job, const absl::Status& status) {
   record.stage = job.stage;
   record.timing = job.timing;
   record.input_bytes = job.input_bytes;
+  record.method = job.method;
   if (job.decoded) {
     record.codec = job.clip.source.codec;
     record.clip_seconds = job.clip.source.duration_seconds;
@@ -51,6 +64,9 @@ Pipeline::Pipeline(const PipelineOptions& options, const ModelTable& models, Dec
       decode_(std::move(decode)),
       metrics_(metrics),
       admission_(options.admission),
+      upload_budget_(options.upload, &admission_),
+      upload_queue_({.max_requests = 1},
+                    [this](JobPtr job, absl::Status why) { Finish(std::move(job), why); }),
       decode_queue_({.max_requests = 1},
                     [this](JobPtr job, absl::Status why) { Finish(std::move(job), why); }),
       batch_queue_(options.batch,
@@ -61,13 +77,18 @@ Pipeline::Pipeline(const PipelineOptions& options, const ModelTable& models, Dec
                                          RunBatch(predictor, std::move(batch));
                                        })),
       decoders_(std::make_unique<DecodePool>(options.decode_threads, &decode_queue_,
-                                             [this](JobPtr job) { DecodeJob(std::move(job)); })) {}
+                                             [this](JobPtr job) { DecodeJob(std::move(job)); })),
+      upload_decoders_(
+          std::make_unique<DecodePool>(options.upload_decode_threads, &upload_queue_,
+                                       [this](JobPtr job) { DecodeJob(std::move(job)); })) {}
 
 Pipeline::~Pipeline() {
   Drain();
   const absl::Status why = MakeError(
       Reason::kDraining, "the server stopped before the work was done", {{"retry_delay_ms", "0"}});
+  for (JobPtr& job : upload_queue_.Close()) Finish(std::move(job), why);
   for (JobPtr& job : decode_queue_.Close()) Finish(std::move(job), why);
+  upload_decoders_.reset();
   decoders_.reset();
   for (JobPtr& job : batch_queue_.Close()) Finish(std::move(job), why);
   workers_.reset();
@@ -79,14 +100,18 @@ absl::Status Pipeline::WaitReady() {
   return absl::OkStatus();
 }
 
-void Pipeline::Submit(absl::StatusOr<Request> request, absl::Time received, Done done) {
+void Pipeline::Submit(absl::StatusOr<Request> request, absl::Time received, Done done,
+                      std::string method) {
   absl::Status status = request.status();
   auto job = std::make_unique<Job>(request.ok() ? *std::move(request) : Request{}, std::move(done));
   job->request.received = received;
   job->entered = received;
-  job->input_bytes = job->request.input_bytes();
+  const bool is_upload = job->request.upload() != nullptr;
+  job->input_bytes = is_upload ? kUploadPieceBytes : job->request.input_bytes();
+  job->method = std::move(method);
   if (status.ok()) status = Admit(*job);
   if (!status.ok()) return Finish(std::move(job), std::move(status));
+  if (is_upload) return upload_queue_.Push(std::move(job));
   job->Enter(Stage::kDecodeQueue, absl::Now());
   decode_queue_.Push(std::move(job));
 }
@@ -96,12 +121,32 @@ absl::Status Pipeline::Admit(Job& job) {
     return MakeError(Reason::kModelLoading, "the model is being loaded; try again in a second",
                      {{"retry_delay_ms", "1000"}});
   }
+  if (device_lost_.load()) {
+    return MakeError(
+        Reason::kDeviceLost,
+        "this server lost its device and is stopping; send the request to another one");
+  }
   SCANLINE_RETURN_IF_ERROR(job.request.cancel.Check(Reason::kExpiredInQueue));
   SCANLINE_ASSIGN_OR_RETURN(job.ticket, admission_.Admit(job.input_bytes, absl::Now()));
   return absl::OkStatus();
 }
 
+UploadPtr Pipeline::NewUpload(UploadClaim claim, const Cancel& cancel) {
+  return std::make_shared<Upload>(std::move(claim), cancel, &upload_budget_);
+}
+
+void Pipeline::UploadOver(const Upload* upload) {
+  JobPtr job = upload_queue_.Take(upload);
+  if (job == nullptr) return;  // it is being decoded, or answered
+  if (absl::Status failed = upload->failure(); !failed.ok()) {
+    return Finish(std::move(job), std::move(failed));
+  }
+  job->Enter(Stage::kDecodeQueue, absl::Now());
+  decode_queue_.Push(std::move(job));
+}
+
 void Pipeline::Sweep() {
+  upload_queue_.Sweep();
   decode_queue_.Sweep();
   batch_queue_.Sweep();
 }
@@ -113,12 +158,28 @@ void Pipeline::Drain() {
 
 Snapshot Pipeline::snapshot() const {
   return {.inflight = admission_.figures(),
+          .uploads = upload_budget_.figures(),
+          .upload_queue = upload_queue_.figures(),
           .decode_queue = decode_queue_.figures(),
           .batch_queue = batch_queue_.figures(),
-          .decoders_busy = decoders_->busy(),
+          .decoders_busy = decoders_->busy() + upload_decoders_->busy(),
           .workers_busy = workers_->busy(),
           .ready = ready(),
           .draining = draining()};
+}
+
+// A decoder may be done before the last byte has come: at an error, or where what follows is not
+// looked at. What was sent must still be what was announced before it gets an answer, or before
+// its bytes are blamed.
+absl::StatusOr<Clip> Pipeline::DecodeInput(const Job& job) {
+  absl::StatusOr<Clip> clip = decode_(job.request);
+  const UploadPtr* const upload = job.request.upload();
+  if (upload == nullptr) return clip;
+  (*upload)->Discard();
+  if (clip.ok() || (*upload)->all_came()) {
+    SCANLINE_RETURN_IF_ERROR((*upload)->AwaitVerdict());
+  }
+  return clip;
 }
 
 void Pipeline::DecodeJob(JobPtr job) {
@@ -126,7 +187,8 @@ void Pipeline::DecodeJob(JobPtr job) {
     return Finish(std::move(job), std::move(dead));
   }
   job->Enter(Stage::kDecode, absl::Now());
-  absl::StatusOr<Clip> clip = decode_(job->request);
+  absl::StatusOr<Clip> clip = DecodeInput(*job);
+  ChargeWaiting(*job);
   if (!clip.ok()) return Finish(std::move(job), std::move(clip).status());
   job->clip = *std::move(clip);
   job->decoded = true;
@@ -171,13 +233,19 @@ void Pipeline::RunBatch(Predictor& predictor, std::vector<JobPtr> batch) {
       record.wasted_seconds += record.seconds * static_cast<double>(live[i]->tokens) /
                                static_cast<double>(std::max<int64_t>(record.tokens, 1));
     }
+    if (ReasonOf(results[i].status()) == Reason::kDeviceLost) LoseDevice();
     Finish(std::move(live[i]), std::move(results[i]));
   }
   metrics_->RecordBatch(record);
 }
 
+void Pipeline::LoseDevice() {
+  if (!device_lost_.exchange(true) && tell_device_lost_) tell_device_lost_();
+}
+
 void Pipeline::Finish(JobPtr job, absl::StatusOr<Prediction> outcome) {
   const absl::Time now = absl::Now();
+  if (job->request.upload() != nullptr) job->input_bytes = job->request.input_bytes();
   job->EndStage(now);
   job->timing.total = now - job->request.received;
   if (job->decoded) job->usage.frames_decoded = job->clip.stats.frames_walked;

@@ -19,14 +19,18 @@ namespace scanline {
 
 struct PipelineOptions {
   int decode_threads = 2;
+  int upload_decode_threads = 1;  // of clips that are still arriving
   int workers = 2;
   BatchLimits batch;
   AdmissionLimits admission;
+  UploadLimits upload;
 };
 
 // The one path of every request: admission -> decode queue -> decode pool -> batch queue -> worker
-// -> answer. Every stage hands the job on by moving it; Finish is the only way out, and records the
-// figures of success and failure alike. docs/life_of_a_request.md walks through it.
+// -> answer. An upload's job waits in a queue of its own until its bytes are complete or one of the
+// few threads that decode arriving clips is free. Every stage hands the job on by moving it; Finish
+// is the only way out, and records the figures of success and failure alike.
+// docs/life_of_a_request.md walks through it.
 class Pipeline {
  public:
   using Decode = std::function<absl::StatusOr<Clip>(const Request&)>;
@@ -42,21 +46,35 @@ class Pipeline {
 
   // Takes a request, or the error that its parsing gave, and calls `done` exactly once, from any
   // thread, maybe before it returns. Never blocks.
-  void Submit(absl::StatusOr<Request> request, absl::Time received, Done done);
+  // `method` is the RPC's name, for the figures.
+  void Submit(absl::StatusOr<Request> request, absl::Time received, Done done,
+              std::string method = "AnalyzeClip");
+
+  // The bytes of an upload, for Request::input.
+  UploadPtr NewUpload(UploadClaim claim, const Cancel& cancel);
+  // To call when the last byte of a submitted upload has come, or when it has failed.
+  void UploadOver(const Upload* upload);
+
+  // To call when the device is gone (any thread, once): see device_lost.
+  void OnDeviceLost(std::function<void()> tell) { tell_device_lost_ = std::move(tell); }
+  // A worker's device is gone: new requests are refused with DEVICE_LOST.
+  bool device_lost() const { return device_lost_.load(); }
 
   // To call after Request::cancel was raised: waiting work of that client is answered at once.
   void Sweep();
 
   void Drain();  // new requests are refused with DRAINING; those inside go on
-  bool ready() const { return ready_.load() && !draining_.load(); }
+  bool ready() const { return ready_.load() && !draining_.load() && !device_lost_.load(); }
   bool draining() const { return draining_.load(); }
   std::string kernel() const { return workers_->kernel(); }
   Snapshot snapshot() const;
 
  private:
   absl::Status Admit(Job& job);
+  absl::StatusOr<Clip> DecodeInput(const Job& job);
   void DecodeJob(JobPtr job);
   void RunBatch(Predictor& predictor, std::vector<JobPtr> batch);
+  void LoseDevice();
   void Finish(JobPtr job, absl::StatusOr<Prediction> outcome);
 
   const PipelineOptions options_;
@@ -64,11 +82,16 @@ class Pipeline {
   Metrics* const metrics_;
   std::atomic<bool> ready_{false};
   std::atomic<bool> draining_{false};
+  std::atomic<bool> device_lost_{false};
+  std::function<void()> tell_device_lost_;
   Admission admission_;
+  UploadBudget upload_budget_;
+  Batcher upload_queue_;
   Batcher decode_queue_;
   Batcher batch_queue_;
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<DecodePool> decoders_;
+  std::unique_ptr<DecodePool> upload_decoders_;
 };
 
 }  // namespace scanline

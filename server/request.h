@@ -13,6 +13,7 @@
 #include "base/clip.h"
 #include "model/predictor.h"
 #include "server/served_model.h"
+#include "server/upload.h"
 
 // A request and its answer as plain data. convert.cc makes the first of a message and a message of
 // the second; nothing between knows gRPC.
@@ -28,6 +29,8 @@ struct FrameInput {
   std::vector<double> offsets_seconds;  // one a frame, or none
 };
 
+using UploadPtr = std::shared_ptr<Upload>;
+
 // What the answer shall hold.
 struct AnswerOptions {
   int top_k = 5;
@@ -39,15 +42,19 @@ struct AnswerOptions {
 
 struct Request {
   ModelPtr model;
-  std::string id;                               // a UUID, or empty
-  std::variant<std::string, FrameInput> input;  // container bytes, or frames
-  FrameSpec frame_spec;                         // the model's own with the request's overrides
+  std::string id;  // a UUID, or empty
+  // Container bytes, frames, or container bytes that are still arriving.
+  std::variant<std::string, FrameInput, UploadPtr> input;
+  FrameSpec frame_spec;  // the model's own with the request's overrides
   bool allow_partial = false;
   AnswerOptions answer;
   absl::Time received;
   Cancel cancel = Cancel();  // the deadline, and the client's cancellation
 
+  const UploadPtr* upload() const { return std::get_if<UploadPtr>(&input); }
+  // Those that came: of an upload, so far.
   int64_t input_bytes() const {
+    if (upload() != nullptr) return (*upload())->received();
     const auto* content = std::get_if<std::string>(&input);
     return static_cast<int64_t>(content ? content->size() : std::get<FrameInput>(input).rgb.size());
   }

@@ -4,10 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/error.h"
-#include "base/log.h"
 #include "server/grpc_status.h"
 #include "server/to_proto.h"
 
@@ -30,18 +27,8 @@ class AnalyzeClipCall final : public grpc::ServerUnaryReactor {
       : context_(context), response_(response), pipeline_(pipeline), cancel_(std::move(cancel)) {}
 
   void Answer(absl::StatusOr<Reply> reply) {
-    if (reply.ok()) {
-      ToProto(*reply, response_->mutable_result());
-      return Finish(grpc::Status::OK);
-    }
-    if (reply.status().code() == absl::StatusCode::kInternal) {
-      LogError("AnalyzeClip failed: %s", std::string(reply.status().message()));
-    }
-    if (const auto delay = RetryDelay(reply.status()); delay.has_value()) {
-      context_->AddTrailingMetadata("grpc-retry-pushback-ms",
-                                    absl::StrCat(absl::ToInt64Milliseconds(*delay)));
-    }
-    Finish(ToGrpcStatus(reply.status()));
+    if (reply.ok()) ToProto(*reply, response_->mutable_result());
+    Finish(EndOfCall(reply.status(), "AnalyzeClip", context_));
   }
 
   void OnCancel() override {
@@ -68,7 +55,7 @@ class Refusal final : public Reactor {
 
 grpc::Status NotServed(const std::string& what) {
   return {grpc::StatusCode::UNIMPLEMENTED,
-          what + " is not served by this version; AnalyzeClip takes a clip in one message"};
+          what + " is not served by this version; AnalyzeClip and UploadClip take a whole clip"};
 }
 
 }  // namespace
@@ -88,8 +75,12 @@ grpc::ServerUnaryReactor* VideoService::AnalyzeClip(grpc::CallbackServerContext*
 }
 
 grpc::ServerReadReactor<v1::UploadClipRequest>* VideoService::UploadClip(
-    grpc::CallbackServerContext* /*context*/, v1::UploadClipResponse* /*response*/) {
-  return new Refusal<grpc::ServerReadReactor<v1::UploadClipRequest>>(NotServed("UploadClip"));
+    grpc::CallbackServerContext* context, v1::UploadClipResponse* response) {
+  // An upload takes as long as it takes: where no deadline is given, the longest one holds, and
+  // idleness ends it.
+  const DeadlineRule rule = {.none_given = deadlines_.most, .most = deadlines_.most};
+  return UploadCall::Start(uploads_, Cancel(Deadline(*context, rule, absl::Now())), context,
+                           response);
 }
 
 grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>*

@@ -4,6 +4,7 @@
 #include "scanline/v1/video_service.grpc.pb.h"
 #include "server/from_proto.h"
 #include "server/pipeline.h"
+#include "server/upload_call.h"
 
 namespace scanline {
 
@@ -16,18 +17,28 @@ struct DeadlineRule {
 // and returns; the pipeline's answer ends the call. Nothing here blocks.
 class VideoService final : public v1::VideoService::CallbackService {
  public:
-  // Both are borrowed.
+  // The pointers are borrowed.
   VideoService(Pipeline* pipeline, const ModelTable* models, RequestLimits limits,
-               DeadlineRule deadlines)
-      : pipeline_(pipeline), models_(models), limits_(limits), deadlines_(deadlines) {}
+               DeadlineRule deadlines, StreamRule streams, TaskThread* upload_thread)
+      : pipeline_(pipeline),
+        models_(models),
+        limits_(limits),
+        deadlines_(deadlines),
+        uploads_{.pipeline = pipeline,
+                 .models = models,
+                 .thread = upload_thread,
+                 .limits = limits,
+                 .rule = streams,
+                 .streams = std::make_shared<std::atomic<int>>(0)} {}
 
   grpc::ServerUnaryReactor* AnalyzeClip(grpc::CallbackServerContext* context,
                                         const v1::AnalyzeClipRequest* request,
                                         v1::AnalyzeClipResponse* response) override;
 
-  // Not served yet: UNIMPLEMENTED, with a sentence.
   grpc::ServerReadReactor<v1::UploadClipRequest>* UploadClip(
       grpc::CallbackServerContext* context, v1::UploadClipResponse* response) override;
+
+  // Not served yet: UNIMPLEMENTED, with a sentence.
   grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>* StreamAnalyze(
       grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* EmbedText(grpc::CallbackServerContext* context,
@@ -39,6 +50,7 @@ class VideoService final : public v1::VideoService::CallbackService {
   const ModelTable* const models_;
   const RequestLimits limits_;
   const DeadlineRule deadlines_;
+  const UploadParts uploads_;
 };
 
 }  // namespace scanline

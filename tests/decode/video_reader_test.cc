@@ -41,7 +41,8 @@ struct Walked {
 Walked Walk(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& wanted, bool use_index,
             int64_t max_kept_bytes = VideoReader::kMaxKeptBytes) {
   Walked walked;
-  auto reader = VideoReader::Open(bytes, {}, Cancel(), max_kept_bytes);
+  MemoryInput input(bytes);
+  auto reader = VideoReader::Open(input, {}, Cancel(), max_kept_bytes);
   EXPECT_TRUE(reader.ok()) << reader.status();
   if (!reader.ok()) return walked;
   if (!use_index) (*reader)->ForgetIndex();

@@ -18,6 +18,7 @@
 #include "server/decode_request.h"
 #include "server/load_models.h"
 #include "tests/server/doubles.h"
+#include "tests/server/running_server.h"
 
 // The whole server in this process, over real sockets on ports that the system chose.
 
@@ -26,87 +27,17 @@ namespace {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+using testing::Call;
+using testing::ClassifyRequest;
+using testing::Find;
 using testing::Gate;
 using ::testing::HasSubstr;
 using testing::MakeClip;
 using testing::MakeModel;
-
-Settings TestSettings() {
-  Settings settings;
-  settings.listen = "127.0.0.1:0";
-  settings.ops_listen = "127.0.0.1:0";
-  settings.workers = 1;
-  settings.decode_threads = 1;
-  return settings;
-}
-
-struct Running {
-  Running(const Settings& settings, std::vector<ModelPtr> models, Pipeline::Decode decode) {
-    auto started = App::Start(settings, std::move(models), std::move(decode));
-    EXPECT_TRUE(started.ok()) << started.status();
-    app = *std::move(started);
-    EXPECT_TRUE(app->WaitReady().ok());
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    channel = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", app->grpc_port()),
-                                        grpc::InsecureChannelCredentials(), arguments);
-    video = v1::VideoService::NewStub(channel);
-    models_stub = v1::ModelService::NewStub(channel);
-    health = grpc::health::v1::Health::NewStub(channel);
-  }
-
-  std::unique_ptr<App> app;
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::VideoService::Stub> video;
-  std::unique_ptr<v1::ModelService::Stub> models_stub;
-  std::unique_ptr<grpc::health::v1::Health::Stub> health;
-};
-
-v1::AnalyzeClipRequest ClassifyRequest(std::string content) {
-  v1::AnalyzeClipRequest request;
-  request.mutable_spec()->add_tasks(v1::TASK_CLASSIFY);
-  request.set_content(std::move(content));
-  return request;
-}
-
-struct Outcome {
-  grpc::Status status;
-  v1::ClipResult result;
-  std::string pushback_ms;  // the grpc-retry-pushback-ms trailer
-};
-
-Outcome Call(Running& server, const v1::AnalyzeClipRequest& request, grpc::ClientContext& context) {
-  v1::AnalyzeClipResponse response;
-  Outcome outcome;
-  outcome.status = server.video->AnalyzeClip(&context, request, &response);
-  outcome.result = response.result();
-  const auto& trailers = context.GetServerTrailingMetadata();
-  if (const auto found = trailers.find("grpc-retry-pushback-ms"); found != trailers.end()) {
-    outcome.pushback_ms.assign(found->second.data(), found->second.size());
-  }
-  return outcome;
-}
-
-Outcome Call(Running& server, const v1::AnalyzeClipRequest& request) {
-  grpc::ClientContext context;
-  return Call(server, request, context);
-}
-
-template <typename Detail>
-std::optional<Detail> Find(const grpc::Status& status) {
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return std::nullopt;
-  for (const auto& any : details.details()) {
-    Detail detail;
-    if (any.UnpackTo(&detail)) return detail;
-  }
-  return std::nullopt;
-}
-
-std::string ReasonIn(const grpc::Status& status) {
-  const auto info = Find<google::rpc::ErrorInfo>(status);
-  return info.has_value() ? info->reason() : "no ErrorInfo: " + status.error_message();
-}
+using testing::Outcome;
+using testing::ReasonIn;
+using testing::Running;
+using testing::TestSettings;
 
 void AwaitInflight(App& app, int64_t requests) {
   while (app.pipeline().snapshot().inflight.requests != requests) std::this_thread::yield();
@@ -462,11 +393,6 @@ TEST_F(HeldServer, ADrainingServerSendsNewWorkElsewhere) {
 
 TEST_F(HeldServer, WhatIsNotServedYetSaysSo) {
   Start(TestSettings());
-  grpc::ClientContext upload_context;
-  v1::UploadClipResponse upload_response;
-  auto upload = server_->video->UploadClip(&upload_context, &upload_response);
-  EXPECT_EQ(upload->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
-
   grpc::ClientContext stream_context;
   auto stream = server_->video->StreamAnalyze(&stream_context);
   v1::StreamAnalyzeResponse window;
