@@ -59,17 +59,11 @@ void CheckRefusal(const absl::Status& status) {
 
 // What is accepted must be in reach of the stages behind: the decoder's own checks take it, and it
 // can be planned, or the clip lacks the stretch that it asks for.
-void CheckRequest(const Request& request, const RequestLimits& limits) {
+void CheckSpec(const Request& request) {
   SCANLINE_CHECK(request.model != nullptr);
-  SCANLINE_CHECK(request.input_bytes() > 0 && request.input_bytes() <= limits.max_inline_bytes);
   SCANLINE_CHECK(request.answer.top_k > 0);
   SCANLINE_CHECK(request.answer.min_score >= 0 && request.answer.min_score <= 1);
   const SamplingSpec& sampling = request.frame_spec.sampling;
-  if (const auto* frames = std::get_if<FrameInput>(&request.input)) {
-    SCANLINE_CHECK(frames->count == sampling.frames);
-    SCANLINE_CHECK(frames->rgb.size() ==
-                   size_t{3} * frames->count * frames->width * frames->height);
-  }
   SCANLINE_CHECK(ValidateSampling(sampling).ok());
   const auto plan = PlanFrames(sampling, TenSeconds());
   if (!plan.ok()) return CheckRefusal(plan.status());
@@ -79,20 +73,44 @@ void CheckRequest(const Request& request, const RequestLimits& limits) {
   }
 }
 
+void CheckInput(const Request& request, const RequestLimits& limits) {
+  SCANLINE_CHECK(request.input_bytes() > 0 && request.input_bytes() <= limits.max_inline_bytes);
+  if (const auto* frames = std::get_if<FrameInput>(&request.input)) {
+    SCANLINE_CHECK(frames->count == request.frame_spec.sampling.frames);
+    SCANLINE_CHECK(frames->rgb.size() ==
+                   size_t{3} * frames->count * frames->width * frames->height);
+  }
+}
+
+void TryClip(const uint8_t* data, size_t size, const RequestLimits& limits) {
+  v1::AnalyzeClipRequest message;
+  if (!message.ParseFromArray(data, static_cast<int>(size))) return;
+  const auto request = FromProto(message, Models(), limits, Cancel());
+  if (!request.ok()) return CheckRefusal(request.status());
+  CheckSpec(*request);
+  CheckInput(*request, limits);
+}
+
+void TryUpload(const uint8_t* data, size_t size, const RequestLimits& limits) {
+  v1::UploadClipRequest message;
+  if (!message.ParseFromArray(data, static_cast<int>(size)) || !message.has_start()) return;
+  const auto request = FromProto(message.start(), Models(), limits, Cancel());
+  if (!request.ok()) return CheckRefusal(request.status());
+  CheckSpec(*request);
+  const UploadClaim claim = ClaimOf(message.start());
+  SCANLINE_CHECK(claim.bytes >= 0 && claim.bytes <= limits.max_upload_bytes);
+  SCANLINE_CHECK(claim.sha256.empty() || claim.sha256.size() == 32);
+}
+
 }  // namespace
 }  // namespace scanline
 
 // Any bytes that are a message are a request that can be carried out, or are refused for a reason.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace scanline;
-  v1::AnalyzeClipRequest message;
-  if (!message.ParseFromArray(data, static_cast<int>(size))) return 0;
-  const RequestLimits limits = {.max_inline_bytes = 512, .max_pixels = 64};
-  const auto request = FromProto(message, Models(), limits, Cancel());
-  if (request.ok()) {
-    CheckRequest(*request, limits);
-  } else {
-    CheckRefusal(request.status());
-  }
+  const RequestLimits limits = {
+      .max_inline_bytes = 512, .max_upload_bytes = 4096, .max_pixels = 64};
+  TryClip(data, size, limits);
+  TryUpload(data, size, limits);
   return 0;
 }
