@@ -160,6 +160,7 @@ def main():
     result = report(args, rows)
     table(result)
     if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     complaint = complaints(result, args.check) if args.check is not None else None
     if complaint:
