@@ -104,7 +104,7 @@ Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
       return R"(Make a model folder of a VideoMamba checkpoint. Nothing in FILE is executed.
 Usage: scanline import FILE --labels NAME|FILE --name NAME [FLAGS]
   scanline import t16.pth --labels kinetics400 --name k400-t16 -o models
-  scanline-server --model $(scanline import a.pth --labels my.txt --name mine)
+  scanline import b.safetensors --labels b.txt --name b --mixer videomambapro_v2
 What it is
   --labels NAME|FILE     kinetics400, ssv2, ucf101, hmdb51, ava; or one a line
   --name NAME            of the model
