@@ -65,7 +65,7 @@ RULES = {
     "client/": rule("client", "proto", "base", libraries=[GRPC]),
     "client/cli/": rule("client", "proto", "base", "decode", "model/checkpoint", libraries=[GRPC]),
     "client/render/": rule("client/render", "base", libraries=["libav"]),
-    "bench/": rule("bench", "base", "decode", "model", "client", "proto",
+    "bench/": rule("bench", "tests/support", "base", "decode", "model", "client", "proto",
                    libraries=["Torch", "libav", GRPC]),
     "tests/support/": rule("tests/support", "base"),
     "tests/fuzz/": rule("tests/fuzz", "tests/support", "base", "decode", "model", "server", "proto",

@@ -21,7 +21,8 @@
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, Verb>, 4> kVerbs = {{{"classify", Verb::kClassify},
+constexpr std::array<std::pair<const char*, Verb>, 5> kVerbs = {{{"classify", Verb::kClassify},
+                                                                 {"eval", Verb::kEval},
                                                                  {"models", Verb::kModels},
                                                                  {"health", Verb::kHealth},
                                                                  {"import", Verb::kImport}}};
@@ -74,13 +75,11 @@ CLI::Validator Number(const char* what, double least, bool with_least, double mo
       "");
 }
 
-void AddClassifyFlags(CLI::App& app, Args& a) {
+// What `classify` and `eval` share: which frames are looked at, and how the run goes.
+void AddRunFlags(CLI::App& app, Args& a) {
   const auto seconds = Number("seconds, 0 or more", 0, true, 1e9);
   const auto length = Number("seconds, more than 0", 0, false, 1e9);
-  app.add_option("INPUT", a.inputs);
   app.add_option("--model", a.model);
-  app.add_option("--top-k", a.top_k)->check(Number("a number from 1 to 10000", 1, true, 10000));
-  app.add_option("--min-score", a.min_score)->check(Number("a score from 0 to 1", 0, true, 1));
   app.add_option("--frames", a.frames)->check(Number("a number from 1 to 4096", 1, true, 4096));
   app.add_option("--sample-rate", a.sample_rate_hz)
       ->check(Number("frames a second, more than 0", 0, false, 1000));
@@ -95,8 +94,22 @@ void AddClassifyFlags(CLI::App& app, Args& a) {
   app.add_flag("--allow-partial", a.allow_partial);
   app.add_option("--timeout", a.timeout_seconds)->check(length);
   app.add_option("--jobs", a.jobs)->check(Number("a number from 1 to 256", 1, true, 256));
-  app.add_flag("--fail-fast", a.fail_fast);
   AddChoice(app, "--progress", a.progress, WhenChoices());
+}
+
+void AddClassifyFlags(CLI::App& app, Args& a) {
+  app.add_option("INPUT", a.inputs);
+  app.add_option("--top-k", a.top_k)->check(Number("a number from 1 to 10000", 1, true, 10000));
+  app.add_option("--min-score", a.min_score)->check(Number("a score from 0 to 1", 0, true, 1));
+  app.add_flag("--fail-fast", a.fail_fast);
+  AddRunFlags(app, a);
+}
+
+void AddEvalFlags(CLI::App& app, Args& a) {
+  app.add_option("TASK", a.eval.task);
+  app.add_option("--manifest", a.eval.manifest);
+  app.add_option("--output,-o", a.eval.output);
+  AddRunFlags(app, a);
 }
 
 // Names that stand for themselves, "" for what the file and its labels say.
@@ -159,6 +172,7 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   }
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   if (args.verb == Verb::kClassify) AddClassifyFlags(app, args);
+  if (args.verb == Verb::kEval) AddEvalFlags(app, args);
   if (args.verb == Verb::kImport) AddImportFlags(app, args.import);
   app.allow_extras();
 }
@@ -263,8 +277,17 @@ std::string Contradiction(const Args& a) {
     if (a.import.labels.empty()) return "--labels is missing: a list (kinetics400, ...) or a file";
     if (a.import.name.empty()) return "--name is missing: what the model shall be called";
   }
-  if (a.verb != Verb::kClassify) return "";
-  if (a.inputs.empty()) return "no INPUT: name a file, a folder, a pattern, @LIST or -";
+  if (a.verb == Verb::kEval && a.eval.task != "classify") {
+    return absl::StrCat("expected eval classify, found eval ",
+                        a.eval.task.empty() ? "without a task" : a.eval.task);
+  }
+  if (a.verb == Verb::kEval && a.eval.manifest.empty()) {
+    return "no --manifest: name a CSV or JSON file of clips and labels";
+  }
+  if (a.verb != Verb::kClassify && a.verb != Verb::kEval) return "";
+  if (a.verb == Verb::kClassify && a.inputs.empty()) {
+    return "no INPUT: name a file, a folder, a pattern, @LIST or -";
+  }
   if (a.end_seconds.has_value() && *a.end_seconds <= a.start_seconds) {
     return absl::StrCat("--end ", *a.end_seconds, " is not after --start ", a.start_seconds);
   }

@@ -11,7 +11,7 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kModels, kHealth, kImport };
+enum class Verb { kClassify, kEval, kModels, kHealth, kImport };
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
 
@@ -21,6 +21,14 @@ struct Args {
   ServerAddress server;
   Format format = Format::kAuto;
   When color = When::kAuto;
+
+  // Of `eval`.
+  struct Eval {
+    std::string task;
+    std::string manifest;
+    std::string output;  // a folder; empty: none
+  };
+  Eval eval;
 
   // Of `import`.
   struct Import {
@@ -41,7 +49,7 @@ struct Args {
   };
   Import import;
 
-  // From here on for `classify` alone.
+  // From here on for `classify` and `eval`; inputs, top_k, min_score and fail_fast for `classify`.
   std::vector<std::string> inputs;
   std::string model;
   int top_k = 5;

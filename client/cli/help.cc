@@ -7,6 +7,7 @@ const char* OverviewHelp() {
 
 Usage: scanline VERB [ARGUMENTS] [FLAGS]
   classify INPUT...  label clips
+  eval classify      compare the labels with true ones: accuracy, confusions
   models             list the models that the server has
   health             ask whether the server is ready
   import FILE        make a model of a PyTorch or safetensors checkpoint
@@ -43,6 +44,30 @@ Run
   --model NAME           [the server's first]
   --timeout S            for one input, seconds [60]
   --jobs N               inputs under way at once [4];  --fail-fast  stop at one
+  --progress W           auto, always, never [auto];  --color W  the same [auto]
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
+    case Verb::kEval:
+      return R"(Compare a model's labels with the true ones of a manifest.
+Usage: scanline eval classify --manifest FILE [FLAGS]
+  scanline eval classify --manifest val.csv -o report
+  scanline eval classify --manifest truth.json --format json | jq .top1
+Manifest: a CSV with the columns path,label or a JSON list of {"path", "label"};
+  paths begin at its folder; labels are the model's names, or indices from 0
+Answer: top-1, top-5 (95 % intervals), mean over classes, each class, confusions
+  and skipped clips with their reasons; exit code 1 if there are any of these
+  --manifest FILE        the clips and their labels
+  --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+Frames (unset: as the model was trained; the help of classify explains them)
+  --start S, --end S, --window S, --window-stride S, --frames N,
+  --sample-rate HZ, --temporal-views N, --spatial-views N, --allow-partial
+Run
+  --model NAME           [the server's first]
+  --timeout S            for one clip, seconds [60];  --jobs N  at once [4]
   --progress W           auto, always, never [auto];  --color W  the same [auto]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --server HOST:PORT     [127.0.0.1:50051]

@@ -21,7 +21,8 @@ for folder in "$@"; do
   seeds+=("$folder")
 done
 
-# Leaks are looked for at the end; a single input may take 5 s under the sanitizers and 2 GB.
-"$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
+# Leaks are looked for at the end; a single input may take 2 GB and 20 s on the clock: a fraction of
+# a second may become 6 where others use the cores.
+"$program" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
   -verbosity="${SCANLINE_FUZZ_VERBOSITY:-1}" -artifact_prefix="$failures/" \
   "$scratch" "${seeds[@]}"

@@ -87,6 +87,16 @@ TEST(ParseArgs, TakesInputsAndFlagsInAnyOrder) {
   EXPECT_EQ(args.end_seconds, 2.0);
 }
 
+TEST(ParseArgs, TakesAnEvaluation) {
+  const Args args = Accepted({"eval", "classify", "--manifest", "val.csv", "-o", "report",
+                              "--temporal-views", "4", "--jobs", "2"});
+  EXPECT_EQ(args.verb, Verb::kEval);
+  EXPECT_EQ(args.eval.manifest, "val.csv");
+  EXPECT_EQ(args.eval.output, "report");
+  EXPECT_EQ(args.temporal_views, 4);
+  EXPECT_EQ(args.top_k, 5);
+}
+
 TEST(ParseArgs, LaysFlagOverEnvironmentOverFileOverDefault) {
   const SettingsFile file("server = \"file:1\"\ntop-k = 7\njobs = 9\n");
   const Environment environment = {{"SCANLINE_SERVER", "env:2"}, {"SCANLINE_TOP_K", "8"}};
@@ -158,6 +168,10 @@ TEST(ParseArgs, RefusesWhatCannotBe) {
               HasSubstr("--end 1 is not after --start 2"));
   EXPECT_THAT(Refused({"classify"}), HasSubstr("no INPUT"));
   EXPECT_THAT(Refused({}), HasSubstr("Usage"));
+  EXPECT_THAT(Refused({"eval"}), HasSubstr("expected eval classify, found eval without a task"));
+  EXPECT_THAT(Refused({"eval", "detect"}), HasSubstr("expected eval classify, found eval detect"));
+  EXPECT_THAT(Refused({"eval", "classify"}), HasSubstr("no --manifest"));
+  EXPECT_THAT(Refused({"eval", "classify", "--top-k", "3"}), HasSubstr("unknown flag --top-k"));
 }
 
 TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
@@ -176,6 +190,7 @@ TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
 
 TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
   const std::pair<const char*, Verb> verbs[] = {{"classify", Verb::kClassify},
+                                                {"eval", Verb::kEval},
                                                 {"models", Verb::kModels},
                                                 {"health", Verb::kHealth},
                                                 {"import", Verb::kImport}};
@@ -196,7 +211,8 @@ TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
 }
 
 TEST(Help, NamesNoFlagThatThereIsNot) {
-  for (const Verb verb : {Verb::kClassify, Verb::kModels, Verb::kHealth, Verb::kImport}) {
+  for (const Verb verb :
+       {Verb::kClassify, Verb::kEval, Verb::kModels, Verb::kHealth, Verb::kImport}) {
     const std::vector<std::string> flags = FlagNames(verb);
     for (const auto word : absl::StrSplit(VerbHelp(verb), absl::ByAnyChar(" \n,;[]"))) {
       if (word.substr(0, 2) != "--") continue;
