@@ -180,7 +180,10 @@ absl::Status Client::SendPieces(const UploadBytes& bytes, const v1::AnalysisSpec
 
 absl::Status Client::WaitToRetry(absl::Duration wait) {
   MutexLock lock(mu_);
-  cancel_all_.wait_until(lock.native(), After(wait), [this] { return cancelled_; });
+  const auto until = After(wait);
+  while (!cancelled_ &&
+         cancel_all_.wait_until(lock.native(), until) == std::cv_status::no_timeout) {
+  }
   return cancelled_ ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 

@@ -51,7 +51,12 @@ RULES = {
     "base/": rule("base", libraries=["Abseil", "OpenSSL", "spdlog"], only=True),
     "decode/": rule("decode", "base", libraries=["libav"]),
     "model/": rule("model", "base", libraries=["Torch"]),
-    "model/checkpoint/": rule("model/checkpoint", "base"),
+    # The formats of a bundle's files: free of Torch, shared by the loader and the importer.
+    **{f"model/{name}": rule("model/config.h", "model/safetensors.h", "model/strict_json.h",
+                             "model/tensor_spec.h", "base")
+       for name in ("config", "safetensors", "strict_json", "tensor_spec")},
+    "model/checkpoint/": rule("model/checkpoint", "model/config.h", "model/safetensors.h",
+                              "model/tensor_spec.h", "base"),
     "model/kernels/": rule("model/kernels", libraries=["CUDA"], only=True),
     "proto/": rule("proto", libraries=[GRPC]),
     "server/": rule("server", "proto", "base", "decode", "model", libraries=[GRPC]),
@@ -60,9 +65,11 @@ RULES = {
     "client/": rule("client", "proto", "base", libraries=[GRPC]),
     "client/cli/": rule("client", "proto", "base", "decode", "model/checkpoint", libraries=[GRPC]),
     "client/render/": rule("client/render", "base", libraries=["libav"]),
-    "bench/": rule("bench", "base", "decode", "model", "client", "proto",
+    "bench/": rule("bench", "tests/support", "base", "decode", "model", "client", "proto",
                    libraries=["Torch", "libav", GRPC]),
     "tests/support/": rule("tests/support", "base"),
+    "tests/fuzz/": rule("tests/fuzz", "tests/support", "base", "decode", "model", "server", "proto",
+                        libraries=[GRPC]),
     "tests/e2e/": rule("tests", "client", "server", "proto", "base", "decode", "model",
                        libraries=[GRPC]),
 }

@@ -34,11 +34,15 @@ find_package(absl REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 # scanline_part(NAME): adds the folder NAME and tests/NAME when SCANLINE_PARTS asks for it.
-# `server` is added for server_core too; its CMakeLists asks SCANLINE_PARTS for the rest.
+# `server` is added for server_core too, `model` for checkpoint; their CMakeLists ask SCANLINE_PARTS
+# for the rest.
 function(scanline_part name)
   set(wanted ${name})
   if(name STREQUAL "server" AND "server_core" IN_LIST SCANLINE_PARTS)
     set(wanted server_core)
+  endif()
+  if(name STREQUAL "model" AND "checkpoint" IN_LIST SCANLINE_PARTS)
+    set(wanted checkpoint)
   endif()
   if(NOT wanted IN_LIST SCANLINE_PARTS OR NOT EXISTS ${CMAKE_SOURCE_DIR}/${name}/CMakeLists.txt)
     return()
@@ -89,4 +93,20 @@ function(scanline_test path)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX ${path}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENV}")
+endfunction()
+
+# scanline_fuzz(pth DEPS .. [SRCS extra.cc] [SEEDS folder..]): the libFuzzer program fuzz_pth from
+# tests/fuzz/pth_fuzz.cc and the test fuzz/pth, which starts from the files of
+# tests/fuzz/corpus/pth and of the SEEDS and runs for SCANLINE_FUZZ_SECONDS (tests/fuzz/run.sh).
+add_custom_target(fuzz)
+function(scanline_fuzz name)
+  cmake_parse_arguments(arg "" "" "DEPS;SRCS;SEEDS" ${ARGN})
+  add_executable(fuzz_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/${name}_fuzz.cc ${arg_SRCS})
+  set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  target_include_directories(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(fuzz_${name} PRIVATE ${arg_DEPS} scanline_warnings -fsanitize=fuzzer)
+  add_dependencies(fuzz fuzz_${name})
+  add_test(NAME fuzz/${name} COMMAND bash ${CMAKE_SOURCE_DIR}/tests/fuzz/run.sh
+    $<TARGET_FILE:fuzz_${name}> ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name} ${arg_SEEDS})
+  set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz)
 endfunction()

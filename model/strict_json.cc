@@ -11,6 +11,9 @@ namespace {
 
 using nlohmann::json;
 
+// More than any file of ours has, and few enough for functions that call themselves a level.
+constexpr int kMaxDepth = 32;
+
 std::string Shown(const json& value) {
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
@@ -21,7 +24,9 @@ std::string Shown(const json& value) {
 absl::StatusOr<json> ParseStrictJson(absl::string_view text, absl::string_view what) {
   std::vector<std::set<std::string>> open;  // Keys so far of every object that is still open.
   std::string repeated;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+  bool too_deep = false;
+  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    too_deep = too_deep || depth > kMaxDepth;
     if (event == json::parse_event_t::object_start) open.emplace_back();
     if (event == json::parse_event_t::object_end) open.pop_back();
     if (event == json::parse_event_t::key) {
@@ -35,6 +40,10 @@ absl::StatusOr<json> ParseStrictJson(absl::string_view text, absl::string_view w
     value = json::parse(text.begin(), text.end(), watch);
   } catch (const json::exception& error) {
     return MakeError(Reason::kBundleInvalid, absl::StrCat(what, " is not JSON: ", error.what()));
+  }
+  if (too_deep) {
+    return MakeError(Reason::kBundleInvalid,
+                     absl::StrCat(what, " is nested more than ", kMaxDepth, " deep"));
   }
   if (!repeated.empty()) {
     return MakeError(Reason::kBundleInvalid,

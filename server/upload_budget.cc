@@ -5,8 +5,8 @@
 namespace scanline {
 namespace {
 
-void CallAll(std::map<int64_t, UploadBudget::OnRoom> waiters) {
-  for (auto& [upload, on_room] : waiters) on_room();
+void CallAll(const std::map<int64_t, UploadBudget::OnRoom>& waiters) {
+  for (const auto& [upload, on_room] : waiters) on_room();
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ void UploadBudget::Leave(int64_t upload) {
     uploads_.erase(upload);
     waiters = TakeWaiters();
   }
-  CallAll(std::move(waiters));
+  CallAll(waiters);
 }
 
 bool UploadBudget::MayReceive(int64_t upload, OnRoom on_room) {
@@ -53,7 +53,7 @@ void UploadBudget::GiveBackMemory(int64_t bytes) {
     memory_ -= bytes;
     waiters = TakeWaiters();
   }
-  CallAll(std::move(waiters));
+  CallAll(waiters);
 }
 
 void UploadBudget::HoldFile(int64_t bytes) {
@@ -69,7 +69,7 @@ void UploadBudget::GiveBackFile(int64_t bytes) {
     file_ -= bytes;
     waiters = TakeWaiters();
   }
-  CallAll(std::move(waiters));
+  CallAll(waiters);
 }
 
 UploadBudget::Figures UploadBudget::figures() const {

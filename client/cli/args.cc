@@ -21,8 +21,11 @@
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, Verb>, 3> kVerbs = {
-    {{"classify", Verb::kClassify}, {"models", Verb::kModels}, {"health", Verb::kHealth}}};
+constexpr std::array<std::pair<const char*, Verb>, 5> kVerbs = {{{"classify", Verb::kClassify},
+                                                                 {"eval", Verb::kEval},
+                                                                 {"models", Verb::kModels},
+                                                                 {"health", Verb::kHealth},
+                                                                 {"import", Verb::kImport}}};
 
 template <typename T>
 using Choices = std::vector<std::pair<std::string, T>>;
@@ -43,7 +46,8 @@ const Choices<When>& WhenChoices() {
 }
 
 template <typename T>
-void AddChoice(CLI::App& app, const std::string& flag, T& value, const Choices<T>& choices) {
+CLI::Option* AddChoice(CLI::App& app, const std::string& flag, T& value,
+                       const Choices<T>& choices) {
   const auto choose = [flag, &value, &choices](const std::string& typed) {
     std::vector<std::string> names;
     for (const auto& [name, choice] : choices) {
@@ -56,7 +60,7 @@ void AddChoice(CLI::App& app, const std::string& flag, T& value, const Choices<T
     throw CLI::ValidationError(flag, absl::StrCat("expected ", absl::StrJoin(names, ", "),
                                                   ", found ", typed, DidYouMean(typed, names)));
   };
-  app.add_option_function<std::string>(flag, choose)->default_str(choices.front().first);
+  return app.add_option_function<std::string>(flag, choose)->default_str(choices.front().first);
 }
 
 // A number from `least` to `most`, `least` itself only if `with_least`. NaN is none.
@@ -71,13 +75,11 @@ CLI::Validator Number(const char* what, double least, bool with_least, double mo
       "");
 }
 
-void AddClassifyFlags(CLI::App& app, Args& a) {
+// What `classify` and `eval` share: which frames are looked at, and how the run goes.
+void AddRunFlags(CLI::App& app, Args& a) {
   const auto seconds = Number("seconds, 0 or more", 0, true, 1e9);
   const auto length = Number("seconds, more than 0", 0, false, 1e9);
-  app.add_option("INPUT", a.inputs);
   app.add_option("--model", a.model);
-  app.add_option("--top-k", a.top_k)->check(Number("a number from 1 to 10000", 1, true, 10000));
-  app.add_option("--min-score", a.min_score)->check(Number("a score from 0 to 1", 0, true, 1));
   app.add_option("--frames", a.frames)->check(Number("a number from 1 to 4096", 1, true, 4096));
   app.add_option("--sample-rate", a.sample_rate_hz)
       ->check(Number("frames a second, more than 0", 0, false, 1000));
@@ -92,8 +94,61 @@ void AddClassifyFlags(CLI::App& app, Args& a) {
   app.add_flag("--allow-partial", a.allow_partial);
   app.add_option("--timeout", a.timeout_seconds)->check(length);
   app.add_option("--jobs", a.jobs)->check(Number("a number from 1 to 256", 1, true, 256));
-  app.add_flag("--fail-fast", a.fail_fast);
   AddChoice(app, "--progress", a.progress, WhenChoices());
+}
+
+void AddClassifyFlags(CLI::App& app, Args& a) {
+  app.add_option("INPUT", a.inputs);
+  app.add_option("--top-k", a.top_k)->check(Number("a number from 1 to 10000", 1, true, 10000));
+  app.add_option("--min-score", a.min_score)->check(Number("a score from 0 to 1", 0, true, 1));
+  app.add_flag("--fail-fast", a.fail_fast);
+  AddRunFlags(app, a);
+}
+
+void AddEvalFlags(CLI::App& app, Args& a) {
+  app.add_option("TASK", a.eval.task);
+  app.add_option("--manifest", a.eval.manifest);
+  app.add_option("--output,-o", a.eval.output);
+  AddRunFlags(app, a);
+}
+
+// Names that stand for themselves, "" for what the file and its labels say.
+Choices<std::string> Names(std::initializer_list<const char*> names) {
+  Choices<std::string> choices;
+  for (const char* name : names) choices.emplace_back(name, name);
+  return choices;
+}
+
+const Choices<std::string>& MixerChoices() {
+  static const auto* const kAll =
+      new Choices<std::string>(Names({"videomamba", "videomambapro_v1", "videomambapro_v2",
+                                      "videomambapro_intended", "videomambapro_paper"}));
+  return *kAll;
+}
+
+const Choices<std::string>& RuleChoices() {
+  static const auto* const kAll =
+      new Choices<std::string>(Names({"k400_sparse", "k400_dense", "ssv2", "uniform", "middle"}));
+  return *kAll;
+}
+
+void AddImportFlags(CLI::App& app, Args::Import& a) {
+  app.add_option("FILE", a.file);
+  app.add_option("--labels", a.labels);
+  app.add_option("--name", a.name);
+  app.add_option("--output,-o", a.output);
+  app.add_option("--license", a.license);
+  AddChoice(app, "--mixer", a.mixer, MixerChoices())->default_str("");
+  app.add_option("--frames", a.frames)->check(Number("a number from 1 to 1024", 1, true, 1024));
+  app.add_option("--size", a.size)->check(Number("pixels from 1 to 4096", 1, true, 4096));
+  app.add_option("--tubelet", a.tubelet)->check(Number("a number from 1 to 1024", 1, true, 1024));
+  AddChoice(app, "--rule", a.rule, RuleChoices())->default_str("");
+  app.add_option("--temporal-views", a.temporal_views)
+      ->check(Number("a number from 1 to 64", 1, true, 64));
+  app.add_option("--spatial-views", a.spatial_views)
+      ->check(Number("a number from 1 to 3", 1, true, 3));
+  app.add_flag("--drop-unexpected", a.drop_unexpected);
+  app.add_flag("--force", a.force);
 }
 
 struct Common {
@@ -107,14 +162,18 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   app.set_help_flag();
   app.option_defaults()->always_capture_default()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);
-  app.add_option("--server", common.server);
   app.add_option("--config", common.config);
   app.add_flag("--print-config", common.print_config);
   app.add_flag("--help,-h", common.help);
-  AddChoice(app, "--format", args.format, FormatChoices());
-  AddChoice(app, "--color", args.color, WhenChoices());
+  if (args.verb != Verb::kImport) {  // Which asks no server and prints no table.
+    app.add_option("--server", common.server);
+    AddChoice(app, "--format", args.format, FormatChoices());
+    AddChoice(app, "--color", args.color, WhenChoices());
+  }
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   if (args.verb == Verb::kClassify) AddClassifyFlags(app, args);
+  if (args.verb == Verb::kEval) AddEvalFlags(app, args);
+  if (args.verb == Verb::kImport) AddImportFlags(app, args.import);
   app.allow_extras();
 }
 
@@ -213,8 +272,22 @@ Reply UsageError(absl::string_view message, absl::string_view verb) {
 
 // What parsing accepts but no clip could satisfy; empty if nothing.
 std::string Contradiction(const Args& a) {
-  if (a.verb != Verb::kClassify) return "";
-  if (a.inputs.empty()) return "no INPUT: name a file, a folder, a pattern, @LIST or -";
+  if (a.verb == Verb::kImport) {
+    if (a.import.file.empty()) return "no FILE: name a .pth or a .safetensors";
+    if (a.import.labels.empty()) return "--labels is missing: a list (kinetics400, ...) or a file";
+    if (a.import.name.empty()) return "--name is missing: what the model shall be called";
+  }
+  if (a.verb == Verb::kEval && a.eval.task != "classify") {
+    return absl::StrCat("expected eval classify, found eval ",
+                        a.eval.task.empty() ? "without a task" : a.eval.task);
+  }
+  if (a.verb == Verb::kEval && a.eval.manifest.empty()) {
+    return "no --manifest: name a CSV or JSON file of clips and labels";
+  }
+  if (a.verb != Verb::kClassify && a.verb != Verb::kEval) return "";
+  if (a.verb == Verb::kClassify && a.inputs.empty()) {
+    return "no INPUT: name a file, a folder, a pattern, @LIST or -";
+  }
   if (a.end_seconds.has_value() && *a.end_seconds <= a.start_seconds) {
     return absl::StrCat("--end ", *a.end_seconds, " is not after --start ", a.start_seconds);
   }
@@ -243,9 +316,11 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
     }
     const Origins origins = LayerSettings(app, common, getenv);
     if (common.print_config) return Reply{kExitOk, PrintConfig(app, origins), ""};
-    auto server = ParseServerAddress(common.server, origins.at("server"));
-    if (!server.ok()) return UsageError(std::string(server.status().message()), verb_name);
-    args.server = *std::move(server);
+    if (verb != Verb::kImport) {
+      auto server = ParseServerAddress(common.server, origins.at("server"));
+      if (!server.ok()) return UsageError(std::string(server.status().message()), verb_name);
+      args.server = *std::move(server);
+    }
   } catch (const CLI::ParseError& error) {
     return UsageError(error.what(), verb_name);
   }

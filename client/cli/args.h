@@ -11,7 +11,7 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kModels, kHealth };
+enum class Verb { kClassify, kEval, kModels, kHealth, kImport };
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
 
@@ -22,7 +22,34 @@ struct Args {
   Format format = Format::kAuto;
   When color = When::kAuto;
 
-  // From here on for `classify` alone.
+  // Of `eval`.
+  struct Eval {
+    std::string task;
+    std::string manifest;
+    std::string output;  // a folder; empty: none
+  };
+  Eval eval;
+
+  // Of `import`.
+  struct Import {
+    std::string file;
+    std::string labels;
+    std::string name;
+    std::string output = ".";
+    std::string license = "not stated";
+    std::string mixer;
+    int frames = 0;
+    int size = 0;
+    int tubelet = 0;
+    std::string rule;
+    int temporal_views = 0;
+    int spatial_views = 0;
+    bool drop_unexpected = false;
+    bool force = false;
+  };
+  Import import;
+
+  // From here on for `classify` and `eval`; inputs, top_k, min_score and fail_fast for `classify`.
   std::vector<std::string> inputs;
   std::string model;
   int top_k = 5;

@@ -7,8 +7,10 @@ const char* OverviewHelp() {
 
 Usage: scanline VERB [ARGUMENTS] [FLAGS]
   classify INPUT...  label clips
+  eval classify      compare the labels with true ones: accuracy, confusions
   models             list the models that the server has
   health             ask whether the server is ready
+  import FILE        make a model of a PyTorch or safetensors checkpoint
 
 Examples:
   scanline classify clip.mp4
@@ -48,6 +50,30 @@ Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --config FILE          TOML, key = flag
   --print-config         show each setting with its origin;  --help
 )";
+    case Verb::kEval:
+      return R"(Compare a model's labels with the true ones of a manifest.
+Usage: scanline eval classify --manifest FILE [FLAGS]
+  scanline eval classify --manifest val.csv -o report
+  scanline eval classify --manifest truth.json --format json | jq .top1
+Manifest: a CSV with the columns path,label or a JSON list of {"path", "label"};
+  paths begin at its folder; labels are the model's names, or indices from 0
+Answer: top-1, top-5 (95 % intervals), mean over classes, each class, confusions
+  and skipped clips with their reasons; exit code 1 if there are any of these
+  --manifest FILE        the clips and their labels
+  --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+Frames (unset: as the model was trained; the help of classify explains them)
+  --start S, --end S, --window S, --window-stride S, --frames N,
+  --sample-rate HZ, --temporal-views N, --spatial-views N, --allow-partial
+Run
+  --model NAME           [the server's first]
+  --timeout S            for one clip, seconds [60];  --jobs N  at once [4]
+  --progress W           auto, always, never [auto];  --color W  the same [auto]
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
     case Verb::kModels:
       return R"(List the models that the server has, with what they take and answer.
 Usage: scanline models [FLAGS]
@@ -71,6 +97,29 @@ Answer
   --color W              auto, always, never [auto; NO_COLOR is honoured]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
+    case Verb::kImport:
+      return R"(Make a model folder of a VideoMamba checkpoint. Nothing in FILE is executed.
+Usage: scanline import FILE --labels NAME|FILE --name NAME [FLAGS]
+  scanline import t16.pth --labels kinetics400 --name k400-t16 -o models
+  scanline import b.safetensors --labels b.txt --name b --mixer videomambapro_v2
+What it is
+  --labels NAME|FILE     kinetics400, ssv2, ucf101, hmdb51, ava; or one a line
+  --name NAME            of the model
+  -o, --output DIR       the folder becomes DIR/NAME [.]
+  --license TEXT         of the weights [not stated]
+  --force                replace another model in DIR/NAME
+What the file does not say (unset: as it was trained)
+  --mixer PRESET         videomamba, videomambapro_v1, _v2, _intended, _paper
+  --frames N             a view;  --size PX  its side; interpolates embeddings
+  --tubelet N            frames a patch spans, for image models [1]
+  --rule RULE            k400_sparse, k400_dense, ssv2, uniform, middle
+  --temporal-views N     stretches to average;  --spatial-views N  crops
+                         [ssv2: rule ssv2, 2 x 3; else k400_sparse, 4 x 3]
+  --drop-unexpected      leave out tensors that the model does not have
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --config FILE          TOML, key = flag
   --print-config         show each setting with its origin;  --help
 )";

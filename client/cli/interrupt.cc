@@ -36,15 +36,20 @@ void Interrupt::Listen() {
   const sigset_t signals = Signals();
   for (int signal = 0; sigwait(&signals, &signal) == 0;) {
     MutexLock lock(mu_);
-    if (client_ == nullptr || raised_) _exit(kExitInterrupted);
+    if ((client_ == nullptr && !flag_watched_) || raised_) _exit(kExitInterrupted);
     raised_ = true;
-    client_->CancelAll();
+    if (client_ != nullptr) client_->CancelAll();
   }
 }
 
 void Interrupt::Watch(Client* client) {
   MutexLock lock(mu_);
   client_ = client;
+}
+
+void Interrupt::WatchFlag() {
+  MutexLock lock(mu_);
+  flag_watched_ = true;
 }
 
 }  // namespace scanline::cli

@@ -1,3 +1,5 @@
+#include "client/cli/json_format.h"
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/clip_format.h"
 #include "client/cli/json.h"
@@ -6,14 +8,8 @@ namespace scanline::cli {
 namespace {
 
 std::string Object(const Outcome& outcome) {
-  const std::string input = absl::StrCat("{\"input\":", JsonString(outcome.input));
-  if (outcome.result.ok()) {
-    return absl::StrCat(input, ",\"result\":", ProtoJson(*outcome.result), "}");
-  }
-  const ClientError error = ErrorOf(outcome.result.status());
-  return absl::StrCat(
-      input, ",\"error\":{\"code\":", JsonString(absl::StatusCodeToString(error.code)),
-      ",\"reason\":", JsonString(error.reason), ",\"message\":", JsonString(error.message), "}}");
+  return absl::StrCat("{\"input\":", JsonString(outcome.input), ",", ResultMember(outcome.result),
+                      "}");
 }
 
 class Ndjson : public ClipFormat {
@@ -36,6 +32,14 @@ class Json : public ClipFormat {
 };
 
 }  // namespace
+
+std::string ResultMember(const absl::StatusOr<v1::ClipResult>& result) {
+  if (result.ok()) return absl::StrCat("\"result\":", ProtoJson(*result));
+  const ClientError error = ErrorOf(result.status());
+  return absl::StrCat("\"error\":{\"code\":", JsonString(absl::StatusCodeToString(error.code)),
+                      ",\"reason\":", JsonString(error.reason),
+                      ",\"message\":", JsonString(error.message), "}");
+}
 
 std::unique_ptr<ClipFormat> MakeNdjson() { return std::make_unique<Ndjson>(); }
 std::unique_ptr<ClipFormat> MakeJson() { return std::make_unique<Json>(); }

@@ -33,10 +33,14 @@ int Main(const std::vector<std::string>& words) {
   switch (args.verb) {
     case Verb::kClassify:
       return RunClassify(args, terminal, interrupt);
+    case Verb::kEval:
+      return RunEval(args, terminal, interrupt);
     case Verb::kModels:
       return RunModels(args, terminal, interrupt);
     case Verb::kHealth:
       return RunHealth(args, terminal, interrupt);
+    case Verb::kImport:
+      return RunImport(args, interrupt);
   }
   return 0;
 }

@@ -40,21 +40,21 @@ void Milliseconds(int ms, google::protobuf::Duration* duration) {
 }
 
 template <typename Message>
-void AddClasses(Message* message) {
-  v1::ClassScore* first = message->add_classes();
-  first->set_class_index(7);
-  first->set_label("walking");
-  first->set_score(0.91F);
-  v1::ClassScore* second = message->add_classes();
-  second->set_class_index(3);
-  second->set_label("running, fast");
-  second->set_score(0.05F);
+void AddClasses(Message* message, bool running = false) {
+  constexpr const char* kLabels[] = {"walking", "running, fast"};
+  for (const float score : {0.91F, 0.05F}) {
+    v1::ClassScore* answer = message->add_classes();
+    answer->set_class_index(running ? 1 : 0);
+    answer->set_label(kLabels[running ? 1 : 0]);
+    answer->set_score(score);
+    running = !running;
+  }
 }
 
-v1::ClipResult Answer() {
+v1::ClipResult Answer(bool running = false) {
   v1::ClipResult result;
   result.set_model("models/walker@1");
-  AddClasses(&result);
+  AddClasses(&result, running);
   for (int i = 0; i < 16; ++i) {
     Milliseconds(31 + 62 * i, result.mutable_sampling()->add_frame_offsets());
     result.mutable_sampling()->add_frame_indices(static_cast<uint32_t>(i));
@@ -160,13 +160,16 @@ class Videos final : public v1::VideoService::Service {
     while (absl::StartsWith(clip, "stuck") && !context->IsCancelled()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    *response->mutable_result() = absl::StartsWith(clip, "windows") ? WindowsAnswer() : Answer();
+    *response->mutable_result() =
+        absl::StartsWith(clip, "windows") ? WindowsAnswer() : Answer(absl::StartsWith(clip, "run"));
     return grpc::Status::OK;
   }
 };
 
 class Models final : public v1::ModelService::Service {
  public:
+  std::string weights = std::string(64, 'a');
+
   grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest*,
                           v1::ListModelsResponse* response) override {
     *response->add_models() = Walker();
@@ -185,7 +188,7 @@ class Models final : public v1::ModelService::Service {
   }
 
  private:
-  static v1::Model Walker() {
+  v1::Model Walker() const {
     v1::Model model;
     model.set_name("models/walker");
     model.set_version("1");
@@ -195,6 +198,7 @@ class Models final : public v1::ModelService::Service {
     model.set_input_size_px(224);
     model.set_score_kind(v1::SCORE_KIND_SOFTMAX);
     model.set_precision("fp32");
+    model.set_weights_sha256(weights);
     model.add_labels("walking");
     model.add_labels("running, fast");
     return model;
@@ -228,6 +232,8 @@ ServerAddress ServiceDouble::address() const { return {"127.0.0.1", impl_->port,
 void ServiceDouble::SetServing(bool serving) {
   impl_->server->GetHealthCheckService()->SetServingStatus(serving);
 }
+
+void ServiceDouble::SetWeights(const std::string& sha256) { impl_->models.weights = sha256; }
 
 int ServiceDouble::attempts() const {
   const std::lock_guard<std::mutex> lock(impl_->videos.mu_);

@@ -18,6 +18,7 @@ struct UploadSeen {
 // A server for tests of the client alone: the real contract on a real socket (port 0), with answers
 // that a clip's own text asks for. A clip is one or more words:
 //   walk      walking 0.91, running 0.05
+//   run       the same, the other way round
 //   windows   the same, in two windows
 //   bad, task, auth, draining   the error VIDEO_UNREADABLE, TASK_UNSUPPORTED, AUTH_INVALID,
 //   DRAINING busy N    QUEUE_FULL with a push-back of 10 ms for the first N attempts, then as walk
@@ -31,10 +32,11 @@ class ServiceDouble {
   ServerAddress address() const;
   std::string host_port() const { return address().host_port(); }
   void SetServing(bool serving);
-  int attempts() const;                // AnalyzeClip and UploadClip calls that arrived
-  int most_at_once() const;            // AnalyzeClip calls under way at one time
-  v1::AnalysisSpec last_spec() const;  // of the last one
-  UploadSeen last_upload() const;      // of the last upload that was read to its end
+  void SetWeights(const std::string& sha256);  // of the model, before the first call
+  int attempts() const;                        // AnalyzeClip and UploadClip calls that arrived
+  int most_at_once() const;                    // AnalyzeClip calls under way at one time
+  v1::AnalysisSpec last_spec() const;          // of the last one
+  UploadSeen last_upload() const;              // of the last upload that was read to its end
   void Shutdown();
 
  private:

@@ -191,6 +191,12 @@ TEST(Config, RefusesWhatIsNotJsonAndRepeatedKeys) {
               HasSubstr("\"b\" twice"));
 }
 
+TEST(Config, RefusesNestingWithoutEnd) {  // Which overflowed the stack where it was shown.
+  const std::string deep =
+      "{\"format\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}";
+  EXPECT_THAT(ParseModelConfig(deep).status().message(), HasSubstr("more than 32 deep"));
+}
+
 TEST(Config, PresetsAreThoseOfTheContract) {
   using Input = MixerConfig::ScanInput;
   using Init = MixerConfig::Init;

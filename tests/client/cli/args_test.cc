@@ -87,6 +87,16 @@ TEST(ParseArgs, TakesInputsAndFlagsInAnyOrder) {
   EXPECT_EQ(args.end_seconds, 2.0);
 }
 
+TEST(ParseArgs, TakesAnEvaluation) {
+  const Args args = Accepted({"eval", "classify", "--manifest", "val.csv", "-o", "report",
+                              "--temporal-views", "4", "--jobs", "2"});
+  EXPECT_EQ(args.verb, Verb::kEval);
+  EXPECT_EQ(args.eval.manifest, "val.csv");
+  EXPECT_EQ(args.eval.output, "report");
+  EXPECT_EQ(args.temporal_views, 4);
+  EXPECT_EQ(args.top_k, 5);
+}
+
 TEST(ParseArgs, LaysFlagOverEnvironmentOverFileOverDefault) {
   const SettingsFile file("server = \"file:1\"\ntop-k = 7\njobs = 9\n");
   const Environment environment = {{"SCANLINE_SERVER", "env:2"}, {"SCANLINE_TOP_K", "8"}};
@@ -158,6 +168,10 @@ TEST(ParseArgs, RefusesWhatCannotBe) {
               HasSubstr("--end 1 is not after --start 2"));
   EXPECT_THAT(Refused({"classify"}), HasSubstr("no INPUT"));
   EXPECT_THAT(Refused({}), HasSubstr("Usage"));
+  EXPECT_THAT(Refused({"eval"}), HasSubstr("expected eval classify, found eval without a task"));
+  EXPECT_THAT(Refused({"eval", "detect"}), HasSubstr("expected eval classify, found eval detect"));
+  EXPECT_THAT(Refused({"eval", "classify"}), HasSubstr("no --manifest"));
+  EXPECT_THAT(Refused({"eval", "classify", "--top-k", "3"}), HasSubstr("unknown flag --top-k"));
 }
 
 TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
@@ -175,8 +189,11 @@ TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
 }
 
 TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
-  const std::pair<const char*, Verb> verbs[] = {
-      {"classify", Verb::kClassify}, {"models", Verb::kModels}, {"health", Verb::kHealth}};
+  const std::pair<const char*, Verb> verbs[] = {{"classify", Verb::kClassify},
+                                                {"eval", Verb::kEval},
+                                                {"models", Verb::kModels},
+                                                {"health", Verb::kHealth},
+                                                {"import", Verb::kImport}};
   for (const auto& [name, verb] : verbs) {
     const auto parsed = Parse({name, "--help"});
     const auto& reply = std::get<Reply>(parsed);
@@ -194,7 +211,8 @@ TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
 }
 
 TEST(Help, NamesNoFlagThatThereIsNot) {
-  for (const Verb verb : {Verb::kClassify, Verb::kModels, Verb::kHealth}) {
+  for (const Verb verb :
+       {Verb::kClassify, Verb::kEval, Verb::kModels, Verb::kHealth, Verb::kImport}) {
     const std::vector<std::string> flags = FlagNames(verb);
     for (const auto word : absl::StrSplit(VerbHelp(verb), absl::ByAnyChar(" \n,;[]"))) {
       if (word.substr(0, 2) != "--") continue;
@@ -209,6 +227,31 @@ TEST(Help, IsAnswerWhereverItIsAsked) {
   }
   EXPECT_EQ(std::get<Reply>(Parse({"help", "health"})).out, VerbHelp(Verb::kHealth));
   EXPECT_EQ(std::get<Reply>(Parse({"--version"})).out.substr(0, 9), "scanline ");
+}
+
+TEST(ParseArgs, TakesTheFlagsOfImport) {
+  const Args args =
+      Accepted({"import", "m.pth", "--labels", "ssv2", "--name=m", "-o", "out", "--mixer",
+                "videomambapro_v2", "--frames", "16", "--rule", "uniform", "--force"},
+               {{"SCANLINE_LICENSE", "MIT"}, {"SCANLINE_SERVER", "not an address"}});
+  EXPECT_EQ(args.verb, Verb::kImport);
+  EXPECT_EQ(args.import.file, "m.pth");
+  EXPECT_EQ(args.import.labels, "ssv2");
+  EXPECT_EQ(args.import.name, "m");
+  EXPECT_EQ(args.import.output, "out");
+  EXPECT_EQ(args.import.mixer, "videomambapro_v2");
+  EXPECT_EQ(args.import.frames, 16);
+  EXPECT_EQ(args.import.rule, "uniform");
+  EXPECT_EQ(args.import.license, "MIT");
+  EXPECT_TRUE(args.import.force);
+  EXPECT_FALSE(args.import.drop_unexpected);
+  EXPECT_THAT(Refused({"import", "--labels", "ssv2", "--name", "m"}), HasSubstr("no FILE"));
+  EXPECT_THAT(Refused({"import", "m.pth", "--name", "m"}), HasSubstr("--labels is missing"));
+  EXPECT_THAT(Refused({"import", "m.pth", "--labels", "ssv2"}), HasSubstr("--name is missing"));
+  EXPECT_THAT(Refused({"import", "m.pth", "--mixer", "videomamba_v2"}),
+              HasSubstr("did you mean videomamba"));
+  EXPECT_THAT(Refused({"import", "m.pth", "--frames", "0"}), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(Refused({"import", "m.pth", "--server", "a:1"}), HasSubstr("unknown flag --server"));
 }
 
 TEST(SpecOf, LeavesUnsetWhatWasNotAskedFor) {

@@ -245,8 +245,8 @@ TEST_F(Scanline, WritesJsonAndCsv) {
   EXPECT_EQ(csv.out,
             "input,start,end,label,score,class_index,model,frames,decode_seconds,queue_seconds,"
             "inference_seconds,total_seconds,error\n" +
-                clip + ",,,walking,0.91,7,models/walker@1,16,0.042,0.003,0.118,0.163,\n" + clip +
-                ",,,\"running, fast\",0.05,3,models/walker@1,16,0.042,0.003,0.118,0.163,\n");
+                clip + ",,,walking,0.91,0,models/walker@1,16,0.042,0.003,0.118,0.163,\n" + clip +
+                ",,,\"running, fast\",0.05,1,models/walker@1,16,0.042,0.003,0.118,0.163,\n");
 }
 
 TEST_F(Scanline, DrawsATableOfItsOwnAccordOnATerminal) {

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "scanline/v1/video_service.pb.h"
+
+namespace scanline::cli {
+
+// The member of a JSON object that says what became of a clip: "result":<ClipResult> or
+// "error":{code, reason, message}.
+std::string ResultMember(const absl::StatusOr<v1::ClipResult>& result);
+
+}  // namespace scanline::cli

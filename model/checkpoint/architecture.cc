@@ -1,0 +1,191 @@
+#include "model/checkpoint/architecture.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/error.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/names.h"
+
+namespace scanline {
+namespace {
+
+constexpr int64_t kMaxSide = 16'384;  // As model/config.cc has it.
+constexpr int kMaxDepth = 1024;
+constexpr int kImageFrames = 8;  // What the official code gives an image model by default.
+
+template <typename... Parts>
+absl::Status Invalid(const Parts&... parts) {
+  return MakeError(Reason::kBundleInvalid, absl::StrCat(parts...));
+}
+
+template <typename... Parts>
+absl::Status WrongOption(const Parts&... parts) {
+  return MakeError(Reason::kFieldInvalid, absl::StrCat(parts...));
+}
+
+// The shape of a tensor that must be there, with `dimensions` sides of which none is senseless.
+absl::StatusOr<std::vector<int64_t>> Shape(const TensorShapes& shapes, const std::string& name,
+                                           std::initializer_list<size_t> dimensions) {
+  const auto at = shapes.find(name);
+  if (at == shapes.end()) {
+    std::vector<std::string> names;
+    for (const auto& item : shapes) names.push_back(item.first);
+    return Invalid("these are not the weights of a VideoMamba: there is no ", name,
+                   names.empty() ? std::string() : "; there are " + ShortGroups(names));
+  }
+  const std::vector<int64_t>& shape = at->second;
+  bool good = false;
+  for (size_t wanted : dimensions) good = good || shape.size() == wanted;
+  for (int64_t side : shape) good = good && side >= 1 && side <= kMaxSide;
+  if (!good) {
+    return Invalid(name, " has the shape [", absl::StrJoin(shape, ", "),
+                   "], which no VideoMamba has");
+  }
+  return shape;
+}
+
+int DepthOf(const TensorShapes& shapes) {
+  int depth = 0;
+  for (const auto& item : shapes) {
+    absl::string_view rest = item.first;
+    int layer = 0;
+    if (!absl::StartsWith(rest, "layers.")) continue;
+    rest.remove_prefix(7);
+    const size_t dot = rest.find('.');
+    if (dot == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, dot), &layer)) continue;
+    if (layer >= 0 && layer < kMaxDepth) depth = std::max(depth, layer + 1);
+  }
+  return depth;
+}
+
+// Sizes of the mixer, from the first layer; that the others agree is for the comparison with
+// ExpectedTensors to say.
+absl::Status InferMixer(const TensorShapes& shapes, BackboneConfig* out) {
+  const std::string mixer = "layers.0.mixer.";
+  SCANLINE_ASSIGN_OR_RETURN(const auto a_log, Shape(shapes, mixer + "A_log", {2}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto conv, Shape(shapes, mixer + "conv1d.weight", {3}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto dt_proj, Shape(shapes, mixer + "dt_proj.weight", {2}));
+  if (a_log[0] % out->embed_dim != 0) {
+    return Invalid(mixer, "A_log has ", a_log[0], " rows, no multiple of the width ",
+                   out->embed_dim);
+  }
+  out->expand = static_cast<int>(a_log[0] / out->embed_dim);
+  out->d_state = static_cast<int>(a_log[1]);
+  out->d_conv = static_cast<int>(conv[2]);
+  out->dt_rank = static_cast<int>(dt_proj[1]);
+  const bool biased = shapes.count("layers.0.norm.bias") != 0;
+  out->norm = biased ? NormKind::kLayer : NormKind::kRms;
+  return absl::OkStatus();
+}
+
+absl::Status InferPreset(const TensorShapes& shapes, const std::string& wanted, Architecture* out) {
+  constexpr char kShared[] = "videomambapro_v1";
+  const bool shared = shapes.count("layers.0.mixer.conv1d_b.weight") == 0;
+  out->mixer = !wanted.empty() ? wanted : shared ? kShared : "videomamba";
+  out->mixer_known = shared;
+  const auto preset = MixerPreset(out->mixer);
+  if (!preset) {
+    return WrongOption("--mixer ", wanted,
+                       ": expected videomamba, videomambapro_v1, videomambapro_v2, "
+                       "videomambapro_intended or videomambapro_paper");
+  }
+  if (preset->shared != shared) {
+    return WrongOption("--mixer ", wanted, " does not fit the file, which has ",
+                       shared ? "no layers.*.mixer.conv1d_b: it is videomambapro_v1"
+                              : "layers.*.mixer.conv1d_b: it is none with shared parameters");
+  }
+  out->backbone.mixer = *preset;
+  return absl::OkStatus();
+}
+
+absl::Status InferSize(const TensorShapes& shapes, int wanted, Architecture* out) {
+  SCANLINE_ASSIGN_OR_RETURN(const auto position, Shape(shapes, "pos_embed", {3}));
+  const int64_t patches = position[1] - 1;
+  const auto grid = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(patches))));
+  if (grid < 1 || grid * grid != patches) {
+    return Invalid("pos_embed has ", position[1], " entries: 1 for cls and ", patches,
+                   " for patches, which are no square");
+  }
+  out->stored_size = static_cast<int>(grid) * out->backbone.patch;
+  out->backbone.size = wanted > 0 ? wanted : out->stored_size;
+  if (out->backbone.size % out->backbone.patch != 0) {
+    return WrongOption("--size ", wanted, " is no multiple of the patch, ", out->backbone.patch);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferFrames(const TensorShapes& shapes, int wanted, Architecture* out) {
+  BackboneConfig& backbone = out->backbone;
+  if (!out->image) {
+    SCANLINE_ASSIGN_OR_RETURN(const auto temporal, Shape(shapes, "temporal_pos_embedding", {3}));
+    out->stored_frames = static_cast<int>(temporal[1]) * backbone.tubelet;
+  }
+  backbone.frames = wanted > 0 ? wanted : out->image ? kImageFrames : out->stored_frames;
+  if (backbone.frames % backbone.tubelet != 0) {
+    return WrongOption("--frames ", backbone.frames, " is no multiple of the tubelet, ",
+                       backbone.tubelet);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferPatch(const TensorShapes& shapes, int wanted_tubelet, Architecture* out) {
+  SCANLINE_ASSIGN_OR_RETURN(const auto patch, Shape(shapes, "patch_embed.proj.weight", {4, 5}));
+  out->image = patch.size() == 4;
+  out->backbone.embed_dim = static_cast<int>(patch[0]);
+  out->backbone.patch = static_cast<int>(patch.back());
+  if (!out->image && wanted_tubelet > 0 && wanted_tubelet != patch[2]) {
+    return WrongOption("--tubelet ", wanted_tubelet, " does not fit the file, whose patches span ",
+                       patch[2], " frames");
+  }
+  out->backbone.tubelet = out->image ? std::max(wanted_tubelet, 1) : static_cast<int>(patch[2]);
+  return absl::OkStatus();
+}
+
+absl::Status InferClasses(const TensorShapes& shapes, int* classes) {
+  if (shapes.count("head.weight") == 0 && shapes.count("cls_token") != 0) {
+    return Invalid(
+        "there is no class head (head.weight): this is a pre-trained backbone, which must be "
+        "fine-tuned before it can classify");
+  }
+  SCANLINE_ASSIGN_OR_RETURN(const auto head, Shape(shapes, "head.weight", {2}));
+  *classes = static_cast<int>(head[0]);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string Architecture::Name() const {
+  struct Size {
+    int dim, depth;
+    const char* name;
+  };
+  const std::string family = mixer == "videomamba" ? "VideoMamba" : "VideoMambaPro";
+  for (const Size& size : {Size{192, 24, "Tiny"}, Size{384, 24, "Small"}, Size{576, 32, "Middle"},
+                           Size{768, 24, "Base"}}) {
+    if (backbone.embed_dim == size.dim && backbone.depth == size.depth) {
+      return absl::StrCat(family, "-", size.name);
+    }
+  }
+  return absl::StrCat(family, " of its own size");
+}
+
+absl::StatusOr<Architecture> InferArchitecture(const TensorShapes& shapes,
+                                               const ArchitectureOptions& options) {
+  Architecture result;
+  SCANLINE_RETURN_IF_ERROR(InferPatch(shapes, options.tubelet, &result));
+  result.backbone.depth = DepthOf(shapes);
+  SCANLINE_RETURN_IF_ERROR(InferMixer(shapes, &result.backbone));
+  SCANLINE_RETURN_IF_ERROR(InferPreset(shapes, options.mixer, &result));
+  SCANLINE_RETURN_IF_ERROR(InferSize(shapes, options.size, &result));
+  SCANLINE_RETURN_IF_ERROR(InferFrames(shapes, options.frames, &result));
+  SCANLINE_RETURN_IF_ERROR(InferClasses(shapes, &result.classes));
+  return result;
+}
+
+}  // namespace scanline

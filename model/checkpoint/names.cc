@@ -1,0 +1,102 @@
+#include "model/checkpoint/names.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/error.h"
+
+namespace scanline {
+namespace {
+
+// Data-parallel wrappers, torch.compile, and the names of the backbone in code around it.
+constexpr const char* kPrefixes[] = {"module.", "_orig_mod.", "model.", "backbone.", "encoder."};
+constexpr const char* kTraining[] = {"clip_decoder.", "clip_teacher.", "clip_pos_embed",
+                                     "distill_head."};
+constexpr const char* kMultimodal[] = {"vision_encoder.", "text_encoder."};
+
+bool StartsWithAny(absl::string_view name, absl::Span<const char* const> starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](const char* start) { return absl::StartsWith(name, start); });
+}
+
+std::string TakePrefixes(std::string name, std::vector<std::string>* taken) {
+  for (bool found = true; found;) {
+    found = false;
+    for (const char* prefix : kPrefixes) {
+      if (!absl::StartsWith(name, prefix)) continue;
+      name.erase(0, std::string(prefix).size());
+      if (std::find(taken->begin(), taken->end(), prefix) == taken->end()) {
+        taken->emplace_back(prefix);
+      }
+      found = true;
+    }
+  }
+  return name;
+}
+
+// "layers.12.norm.weight" -> "layers.*.norm.weight"
+std::string GroupOf(const std::string& name) {
+  constexpr absl::string_view kLayers = "layers.";
+  if (!absl::StartsWith(name, kLayers)) return name;
+  const size_t end = name.find_first_not_of("0123456789", kLayers.size());
+  if (end == std::string::npos || end == kLayers.size()) return name;
+  return absl::StrCat(kLayers, "*", name.substr(end));
+}
+
+}  // namespace
+
+absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>& tensors) {
+  NamedTensors result;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    std::string name = TakePrefixes(tensors[i].name, &result.prefixes);
+    if (StartsWithAny(name, kMultimodal)) {
+      return MakeError(Reason::kBundleInvalid,
+                       absl::StrCat("this is a multimodal model (", tensors[i].name,
+                                    "): its text tower is not supported by this version, and its "
+                                    "vision tower alone has no classes"));
+    }
+    if (StartsWithAny(name, kTraining)) {
+      result.training.push_back(std::move(name));
+      continue;
+    }
+    const auto added = result.index.emplace(std::move(name), i);
+    if (!added.second) {
+      return MakeError(Reason::kBundleInvalid,
+                       absl::StrCat(tensors[added.first->second].name, " and ", tensors[i].name,
+                                    " are both ", added.first->first, " without their prefixes"));
+    }
+  }
+  // The pre-training student and the multimodal code call the last norm so.
+  for (const char* part : {"weight", "bias"}) {
+    if (result.index.count(absl::StrCat("norm_f.", part)) != 0) continue;
+    auto node = result.index.extract(absl::StrCat("norm.", part));
+    if (node.empty()) continue;
+    node.key() = absl::StrCat("norm_f.", part);
+    result.index.insert(std::move(node));
+  }
+  return result;
+}
+
+std::string ShortGroups(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  std::vector<std::pair<std::string, int>> groups;  // The first name of each, and how many it has.
+  std::map<std::string, size_t> place;
+  for (const std::string& name : names) {
+    const auto added = place.emplace(GroupOf(name), groups.size());
+    if (added.second) groups.emplace_back(name, 0);
+    ++groups[added.first->second].second;
+  }
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, groups.size()); ++i) {
+    const auto& [first, count] = groups[i];
+    absl::StrAppend(&text, i == 0 ? "" : ", ", count == 1 ? first : GroupOf(first));
+    if (count > 1) absl::StrAppend(&text, " (", count, ")");
+  }
+  if (groups.size() > kShown) absl::StrAppend(&text, " and ", groups.size() - kShown, " more");
+  return text;
+}
+
+}  // namespace scanline

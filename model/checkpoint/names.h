@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/checkpoint/checkpoint.h"
+
+namespace scanline {
+
+// A checkpoint's tensors under the official state-dict names.
+struct NamedTensors {
+  std::map<std::string, size_t> index;  // name -> place in Checkpoint::tensors()
+  std::vector<std::string> prefixes;    // that were taken off: "module.", "backbone.", ...
+  std::vector<std::string> training;    // heads of pre-training only, left out
+};
+
+// Takes off the prefixes that wrappers add, calls the last norm norm_f, and leaves out what only
+// training used (decoder and distillation heads, the CLIP teacher). Errors: two tensors end up with
+// one name; a multimodal model, whose text tower this version cannot serve.
+absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>& tensors);
+
+// "layers.*.mixer.D_b (24), head.bias and 3 more": names that differ in their layer alone are one
+// group, and at most five groups are shown.
+std::string ShortGroups(const std::vector<std::string>& names);
+
+}  // namespace scanline

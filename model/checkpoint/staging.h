@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace scanline {
+
+// A hidden folder beside the one that it shall become: made whole there, then renamed, so that the
+// target is the old folder or the new one and never a part. Whatever happens, it is gone at the
+// end.
+class Staging {
+ public:
+  // Makes the parent folders of `target` too.
+  static absl::StatusOr<Staging> Create(const std::string& target);
+  Staging(Staging&& other) noexcept;
+  Staging& operator=(Staging&& other) = delete;
+  ~Staging();
+
+  const std::string& path() const { return path_; }
+
+  // Becomes the target. One that exists already is replaced, in one step.
+  absl::Status Commit();
+
+ private:
+  Staging(std::string path, std::string target)
+      : path_(std::move(path)), target_(std::move(target)) {}
+
+  std::string path_;  // "" when there is nothing left to remove
+  std::string target_;
+};
+
+}  // namespace scanline

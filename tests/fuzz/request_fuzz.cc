@@ -1,0 +1,116 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "decode/sampling_plan.h"
+#include "scanline/v1/video_service.pb.h"
+#include "server/from_proto.h"
+
+namespace scanline {
+namespace {
+
+ModelPtr MakeModel(const std::string& name, const FrameSpec& spec) {
+  auto model = std::make_shared<ServedModel>();
+  model->config.name = name;
+  model->config.version = "1";
+  model->config.tasks = {"classify"};
+  model->config.frame_spec = spec;
+  return model;
+}
+
+// One whose own rule has windows, as the default model's has, and one of Kinetics' views.
+const ModelTable& Models() {
+  static const auto* const kModels = [] {
+    FrameSpec windows;
+    windows.sampling = {.rule = SamplingRule::kWindow,
+                        .frames = 2,
+                        .window_seconds = 1,
+                        .stride_seconds = 0.5,
+                        .single_up_to_seconds = 2};
+    windows.resize = ResizeRule::kCentreSquareArea;
+    FrameSpec views;
+    views.sampling = {.rule = SamplingRule::kK400Sparse, .frames = 4, .temporal_views = 4};
+    views.spatial_views = 3;
+    return new ModelTable({MakeModel("windows", windows), MakeModel("views", views)});
+  }();
+  return *kModels;
+}
+
+// Ten seconds at 10 frames a second.
+const Timeline& TenSeconds() {
+  static const auto* const kTimeline = [] {
+    auto* timeline = new Timeline;
+    for (int i = 0; i < 100; ++i) timeline->start.push_back(i * 0.1);
+    timeline->end = 10;
+    return timeline;
+  }();
+  return *kTimeline;
+}
+
+void CheckRefusal(const absl::Status& status) {
+  const auto reason = ReasonOf(status);
+  SCANLINE_CHECK(reason.has_value() && *reason != Reason::kInternal);
+  SCANLINE_CHECK(!status.message().empty());
+}
+
+// What is accepted must be in reach of the stages behind: the decoder's own checks take it, and it
+// can be planned, or the clip lacks the stretch that it asks for.
+void CheckSpec(const Request& request) {
+  SCANLINE_CHECK(request.model != nullptr);
+  SCANLINE_CHECK(request.answer.top_k > 0);
+  SCANLINE_CHECK(request.answer.min_score >= 0 && request.answer.min_score <= 1);
+  const SamplingSpec& sampling = request.frame_spec.sampling;
+  SCANLINE_CHECK(ValidateSampling(sampling).ok());
+  const auto plan = PlanFrames(sampling, TenSeconds());
+  if (!plan.ok()) return CheckRefusal(plan.status());
+  SCANLINE_CHECK(!plan->views.empty() && plan->views.size() <= static_cast<size_t>(kMaxViews));
+  for (const PlannedView& view : plan->views) {
+    for (const int64_t frame : view.frames) SCANLINE_CHECK(frame >= 0 && frame < 100);
+  }
+}
+
+void CheckInput(const Request& request, const RequestLimits& limits) {
+  SCANLINE_CHECK(request.input_bytes() > 0 && request.input_bytes() <= limits.max_inline_bytes);
+  if (const auto* frames = std::get_if<FrameInput>(&request.input)) {
+    SCANLINE_CHECK(frames->count == request.frame_spec.sampling.frames);
+    SCANLINE_CHECK(frames->rgb.size() ==
+                   size_t{3} * frames->count * frames->width * frames->height);
+  }
+}
+
+void TryClip(const uint8_t* data, size_t size, const RequestLimits& limits) {
+  v1::AnalyzeClipRequest message;
+  if (!message.ParseFromArray(data, static_cast<int>(size))) return;
+  const auto request = FromProto(message, Models(), limits, Cancel());
+  if (!request.ok()) return CheckRefusal(request.status());
+  CheckSpec(*request);
+  CheckInput(*request, limits);
+}
+
+void TryUpload(const uint8_t* data, size_t size, const RequestLimits& limits) {
+  v1::UploadClipRequest message;
+  if (!message.ParseFromArray(data, static_cast<int>(size)) || !message.has_start()) return;
+  const auto request = FromProto(message.start(), Models(), limits, Cancel());
+  if (!request.ok()) return CheckRefusal(request.status());
+  CheckSpec(*request);
+  const UploadClaim claim = ClaimOf(message.start());
+  SCANLINE_CHECK(claim.bytes >= 0 && claim.bytes <= limits.max_upload_bytes);
+  SCANLINE_CHECK(claim.sha256.empty() || claim.sha256.size() == 32);
+}
+
+}  // namespace
+}  // namespace scanline
+
+// Any bytes that are a message are a request that can be carried out, or are refused for a reason.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace scanline;
+  const RequestLimits limits = {
+      .max_inline_bytes = 512, .max_upload_bytes = 4096, .max_pixels = 64};
+  TryClip(data, size, limits);
+  TryUpload(data, size, limits);
+  return 0;
+}
