@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/diagnose.h"
@@ -20,7 +22,8 @@ constexpr char kServiceConfig[] = R"({
   "loadBalancingConfig": [{"round_robin": {}}],
   "healthCheckConfig": {"serviceName": ""},
   "methodConfig": [{
-    "name": [{"service": "scanline.v1.VideoService"}, {"service": "scanline.v1.ModelService"}],
+    "name": [{"service": "scanline.v1.VideoService", "method": "AnalyzeClip"},
+             {"service": "scanline.v1.ModelService"}],
     "retryPolicy": {
       "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
       "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]
@@ -28,6 +31,8 @@ constexpr char kServiceConfig[] = R"({
   }]
 })";
 constexpr int kMaxMessageBytes = 64 << 20;
+constexpr size_t kPieceBytes = 512 << 10;
+constexpr int kUploadAttempts = 4;
 
 std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& address, bool watch_health) {
   grpc::ChannelArguments args;
@@ -44,6 +49,19 @@ std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& address, bool wa
 
 std::chrono::system_clock::time_point After(absl::Duration timeout) {
   return absl::ToChronoTime(absl::Now() + timeout);
+}
+
+// What the server says of trying again; nullopt: nothing.
+std::optional<absl::Duration> PushBack(const grpc::ClientContext& context) {
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto found = trailers.find("grpc-retry-pushback-ms");
+  int64_t ms = -1;
+  if (found == trailers.end() ||
+      !absl::SimpleAtoi(absl::string_view(found->second.data(), found->second.size()), &ms) ||
+      ms < 0) {
+    return std::nullopt;
+  }
+  return absl::Milliseconds(ms);
 }
 
 // Whether the channel connected; false as soon as an attempt on every address has failed.
@@ -128,6 +146,69 @@ absl::StatusOr<v1::ClipResult> Client::Classify(std::string content, v1::Analysi
   return std::move(*response.mutable_result());
 }
 
+absl::Status Client::SendPieces(const UploadBytes& bytes, const v1::AnalysisSpec& spec,
+                                const std::function<void(uint64_t)>& on_sent,
+                                grpc::ClientContext* context, v1::UploadClipResponse* response,
+                                grpc::Status* status) {
+  const auto writer = videos_->UploadClip(context, response);
+  v1::UploadClipRequest message;
+  *message.mutable_start()->mutable_spec() = spec;
+  message.mutable_start()->set_content_bytes(bytes.size);
+  message.mutable_start()->set_sha256(bytes.sha256);
+  // A failed write means that the server has answered already: Finish says what.
+  bool open = writer->Write(message);
+  absl::Status read;
+  for (uint64_t sent = 0; open;) {
+    std::string& chunk = *message.mutable_chunk();
+    chunk.resize(kPieceBytes);
+    const absl::StatusOr<size_t> count = bytes.read(chunk.data(), chunk.size());
+    if (!count.ok()) {
+      read = count.status();
+      context->TryCancel();
+      break;
+    }
+    if (*count == 0) break;
+    chunk.resize(*count);
+    open = writer->Write(message);
+    sent += *count;
+    if (on_sent) on_sent(sent);
+  }
+  if (open) writer->WritesDone();
+  *status = writer->Finish();
+  return read;
+}
+
+absl::Status Client::WaitToRetry(absl::Duration wait) {
+  MutexLock lock(mu_);
+  cancel_all_.wait_until(lock.native(), After(wait), [this] { return cancelled_; });
+  return cancelled_ ? absl::CancelledError("interrupted") : absl::OkStatus();
+}
+
+absl::StatusOr<v1::ClipResult> Client::Upload(const UploadBytes& bytes, v1::AnalysisSpec spec,
+                                              absl::Duration timeout,
+                                              const std::function<void(uint64_t)>& on_sent) {
+  if (spec.tasks().empty()) spec.add_tasks(v1::TASK_CLASSIFY);
+  const absl::Time deadline = absl::Now() + timeout;
+  for (int attempt = 1;; ++attempt) {
+    v1::UploadClipResponse response;
+    absl::Status read;
+    std::optional<absl::Duration> push_back;
+    const absl::Status sent = Call(deadline - absl::Now(), [&](grpc::ClientContext* context) {
+      grpc::Status status;
+      read = SendPieces(bytes, spec, on_sent, context, &response, &status);
+      push_back = PushBack(*context);
+      return status;
+    });
+    if (!read.ok()) return read;
+    if (sent.ok()) return std::move(*response.mutable_result());
+    const bool may_retry = push_back.has_value() && bytes.rewind && attempt < kUploadAttempts &&
+                           absl::Now() + *push_back < deadline;
+    if (!may_retry) return sent;
+    SCANLINE_RETURN_IF_ERROR(WaitToRetry(*push_back));
+    SCANLINE_RETURN_IF_ERROR(bytes.rewind());
+  }
+}
+
 absl::StatusOr<std::vector<v1::Model>> Client::ListModels() {
   std::vector<v1::Model> models;
   v1::ListModelsRequest request;
@@ -164,7 +245,13 @@ absl::StatusOr<bool> Client::IsServing() {
 void Client::CancelAll() {
   MutexLock lock(mu_);
   cancelled_ = true;
+  cancel_all_.notify_all();
   for (grpc::ClientContext* context : live_) context->TryCancel();
+}
+
+bool Client::cancelled() {
+  MutexLock lock(mu_);
+  return cancelled_;
 }
 
 absl::Status CheckInlineSize(uint64_t bytes, const v1::ServerLimits& limits) {
@@ -174,6 +261,16 @@ absl::Status CheckInlineSize(uint64_t bytes, const v1::ServerLimits& limits) {
                          absl::StrCat("clip is ", bytes, " bytes; this server takes up to ", limit,
                                       " bytes in one message"),
                          {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(bytes)}});
+}
+
+absl::Status CheckUploadSize(uint64_t bytes, const v1::ServerLimits& limits) {
+  const uint64_t limit = limits.max_upload_bytes();
+  if (limit == 0) return CheckInlineSize(bytes, limits);
+  if (bytes <= limit) return absl::OkStatus();
+  return MakeClientError(
+      absl::StatusCode::kInvalidArgument, ReasonName(Reason::kClipTooLarge),
+      absl::StrCat("clip is ", bytes, " bytes; this server takes up to ", limit, " bytes"),
+      {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(bytes)}});
 }
 
 }  // namespace scanline

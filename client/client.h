@@ -23,9 +23,19 @@ struct ClientOptions {
   absl::Duration lookup_timeout = absl::Seconds(10);  // of ListModels, GetModel and IsServing
 };
 
+// The bytes of a clip that is sent in pieces.
+struct UploadBytes {
+  // Fills up to `size` bytes and says how many; 0: the end. An error ends the upload with it.
+  std::function<absl::StatusOr<size_t>(char* out, size_t size)> read;
+  // Begins again from the first byte; null: that cannot be done, and the upload is tried once.
+  std::function<absl::Status()> rewind;
+  uint64_t size = 0;   // 0: not known
+  std::string sha256;  // 32 bytes, which the server compares; empty: not known
+};
+
 // A connection to a Scanline server. Calls block; any number of threads may make them at once.
-// UNAVAILABLE and RESOURCE_EXHAUSTED are tried again by gRPC, up to four times in all and within
-// the call's timeout, waiting as long as the server's push-back says.
+// UNAVAILABLE and RESOURCE_EXHAUSTED are tried again, up to four times in all and within the call's
+// timeout, waiting as long as the server's push-back says.
 // Every error is one that ErrorOf() (client_error.h) can take apart.
 class Client {
  public:
@@ -38,6 +48,12 @@ class Client {
   absl::StatusOr<v1::ClipResult> Classify(std::string content, v1::AnalysisSpec spec,
                                           absl::Duration timeout);
 
+  // The same for a clip of any size, in pieces of 512 KiB that are read as they are sent.
+  // `on_sent`, where given, hears how many bytes have gone so far.
+  absl::StatusOr<v1::ClipResult> Upload(const UploadBytes& bytes, v1::AnalysisSpec spec,
+                                        absl::Duration timeout,
+                                        const std::function<void(uint64_t)>& on_sent = nullptr);
+
   absl::StatusOr<std::vector<v1::Model>> ListModels();
   // `name` as ListModels gives it, "models/tagger24".
   absl::StatusOr<v1::GetModelResponse> GetModel(absl::string_view name);
@@ -46,6 +62,7 @@ class Client {
 
   // Ends every call under way, and any later one, with CANCELLED. For an interrupt.
   void CancelAll();
+  bool cancelled();
 
   const ServerAddress& address() const { return address_; }
 
@@ -55,6 +72,11 @@ class Client {
   // One call: the function gets the context and makes it.
   absl::Status Call(absl::Duration timeout,
                     const std::function<grpc::Status(grpc::ClientContext*)>& make);
+  absl::Status SendPieces(const UploadBytes& bytes, const v1::AnalysisSpec& spec,
+                          const std::function<void(uint64_t)>& on_sent,
+                          grpc::ClientContext* context, v1::UploadClipResponse* response,
+                          grpc::Status* status);
+  absl::Status WaitToRetry(absl::Duration wait);  // CANCELLED: CancelAll
   absl::Status Explain(const grpc::Status& status, absl::Duration timeout);
 
   const ServerAddress address_;
@@ -67,11 +89,14 @@ class Client {
   const std::unique_ptr<v1::VideoService::Stub> videos_;
 
   Mutex mu_;
+  CondVar cancel_all_;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   std::set<grpc::ClientContext*> live_ ABSL_GUARDED_BY(mu_);
 };
 
 // OK, or CLIP_TOO_LARGE: `bytes` do not fit into one message to a server with this limit.
 absl::Status CheckInlineSize(uint64_t bytes, const v1::ServerLimits& limits);
+// The same of an upload. A server that tells no limit takes none.
+absl::Status CheckUploadSize(uint64_t bytes, const v1::ServerLimits& limits);
 
 }  // namespace scanline

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/error.h"
 #include "base/status_macros.h"
@@ -40,6 +41,20 @@ bool ListIsIncomplete(const AVFormatContext& format) {
     if (stream.codec_id == AV_CODEC_ID_NONE && stream.codec_tag == 0) return true;
   }
   return false;
+}
+
+// What the video streams hold: the codec's name where libav knows it, else the container's tag.
+std::string VideoCodecs(const AVFormatContext& format) {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < format.nb_streams; ++i) {
+    const AVCodecParameters& stream = *format.streams[i]->codecpar;
+    if (stream.codec_type != AVMEDIA_TYPE_VIDEO) continue;
+    char tag[AV_FOURCC_MAX_STRING_SIZE] = {};
+    names.emplace_back(stream.codec_id != AV_CODEC_ID_NONE
+                           ? avcodec_get_name(stream.codec_id)
+                           : av_fourcc_make_string(tag, stream.codec_tag));
+  }
+  return absl::StrJoin(names, ", ");
 }
 
 }  // namespace
@@ -129,9 +144,13 @@ absl::Status Demuxer::ChooseStream(int64_t max_pixels) {
                      absl::StrFormat("the %s file has no video stream", format->iformat->name));
   }
   if (best < 0) {
-    return MakeError(Reason::kCodecUnsupported,
-                     absl::StrFormat("there is no decoder for the video in this %s file",
-                                     format->iformat->name));
+    const std::string codec = VideoCodecs(*format);
+    return MakeError(
+        Reason::kCodecUnsupported,
+        absl::StrFormat("there is no decoder for the video in this %s file: expected a "
+                        "codec such as h264, hevc, vp9 or av1, found %s",
+                        format->iformat->name, codec),
+        {{"codec", codec}});
   }
   stream_ = format->streams[best];
   for (unsigned i = 0; i < format->nb_streams; ++i) {

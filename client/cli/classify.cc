@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/status_macros.h"
 #include "client/cli/clip_format.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/inputs.h"
 #include "client/cli/ordered_run.h"
 #include "client/cli/output.h"
 #include "client/cli/progress.h"
+#include "client/cli/send_clip.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
 #include "client/cli/text_width.h"
@@ -74,6 +74,8 @@ class Run {
     progress_.Update(done_, failed_, absl::Now());
   }
 
+  Progress& progress() { return progress_; }
+
   // No input begins any more: one failed for a reason that the next would meet too, or one failed
   // and --fail-fast, or nobody can read the answers.
   bool over() const {
@@ -117,12 +119,6 @@ class Run {
   ExitCode fatal_ = kExitOk;
 };
 
-absl::StatusOr<v1::ClipResult> ClassifyInput(const std::string& input, const Args& args,
-                                             const Session& session, const v1::AnalysisSpec& spec) {
-  SCANLINE_ASSIGN_OR_RETURN(std::string content, ReadInput(input, session.limits));
-  return session.client->Classify(std::move(content), spec, absl::Seconds(args.timeout_seconds));
-}
-
 }  // namespace
 
 int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
@@ -147,7 +143,14 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
       count, args.jobs, stop,
       [&](int i) {
         const std::string& input = (*inputs)[static_cast<size_t>(i)];
-        return Outcome{input, ClassifyInput(input, args, *session, spec)};
+        const auto upload = run.progress().NewUpload();
+        const auto on_sent = [&](uint64_t sent, uint64_t total) {
+          run.progress().Sent(upload, sent, total, absl::Now());
+        };
+        auto result = SendClip(input, *session->client, session->limits, spec,
+                               absl::Seconds(args.timeout_seconds), on_sent);
+        run.progress().EndUpload(upload);
+        return Outcome{input, std::move(result)};
       },
       [&](int, const Outcome& outcome) {
         run.Take(outcome);

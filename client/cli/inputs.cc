@@ -1,15 +1,10 @@
 #include "client/cli/inputs.h"
 
 #include <glob.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -17,24 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
-#include "client/cli/local_error.h"
 #include "client/cli/sniff.h"
-#include "client/client.h"
 
 namespace scanline::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using Paths = std::vector<std::string>;
-
-absl::Status ErrnoError(int error, absl::string_view path) {
-  if (error == ENOENT || error == ENOTDIR) {
-    return MakeClientError(absl::StatusCode::kNotFound, kFileNotFound,
-                           absl::StrCat("no file named ", path));
-  }
-  return MakeClientError(absl::ErrnoToStatusCode(error), kFileUnreadable,
-                         absl::StrCat("cannot read it: ", std::strerror(error)));
-}
 
 bool FileLooksLikeVideo(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -108,13 +92,6 @@ absl::StatusOr<Paths> ExpandPath(const std::string& path) {
   return all;
 }
 
-struct CloseFile {
-  void operator()(FILE* file) const {
-    if (file != stdin) fclose(file);
-  }
-};
-using File = std::unique_ptr<FILE, CloseFile>;
-
 }  // namespace
 
 absl::StatusOr<Paths> ExpandInputs(const Paths& arguments) {
@@ -133,26 +110,6 @@ absl::StatusOr<Paths> ExpandInputs(const Paths& arguments) {
     return absl::InvalidArgumentError("- stands for standard input, which can be read only once");
   }
   return all;
-}
-
-absl::StatusOr<std::string> ReadInput(const std::string& input, const v1::ServerLimits& limits) {
-  const File file(input == "-" ? stdin : fopen(input.c_str(), "rb"));
-  if (file == nullptr) return ErrnoError(errno, input);
-  struct stat info {};
-  if (fstat(fileno(file.get()), &info) == 0 && S_ISREG(info.st_mode)) {
-    SCANLINE_RETURN_IF_ERROR(CheckInlineSize(static_cast<uint64_t>(info.st_size), limits));
-  }
-  std::string bytes;
-  constexpr size_t kStep = 1 << 20;
-  for (size_t got = kStep; got == kStep;) {
-    const size_t had = bytes.size();
-    bytes.resize(had + kStep);
-    got = fread(bytes.data() + had, 1, kStep, file.get());
-    bytes.resize(had + got);
-    if (ferror(file.get())) return ErrnoError(errno, input);
-    SCANLINE_RETURN_IF_ERROR(CheckInlineSize(bytes.size(), limits));
-  }
-  return bytes;
 }
 
 }  // namespace scanline::cli

@@ -5,8 +5,10 @@
 
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/time/clock.h"
+#include "base/digest.h"
 #include "tests/client/service_double.h"
 
 namespace scanline {
@@ -113,6 +115,94 @@ TEST(Client, GetsAModelWithTheServersLimits) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->limits().max_inline_bytes(), 4U << 20);
   EXPECT_EQ(ErrorOf(client->GetModel("models/m61").status()).reason, "MODEL_NOT_FOUND");
+}
+
+UploadBytes BytesOf(const std::string& content, size_t* read_so_far, bool can_rewind = true) {
+  UploadBytes bytes;
+  bytes.size = content.size();
+  bytes.read = [&content, read_so_far](char* out, size_t size) {
+    const size_t count = content.copy(out, size, *read_so_far);
+    *read_so_far += count;
+    return count;
+  };
+  if (can_rewind) {
+    bytes.rewind = [read_so_far] {
+      *read_so_far = 0;
+      return absl::OkStatus();
+    };
+  }
+  return bytes;
+}
+
+TEST(Client, UploadsInPiecesWithSizeAndDigest) {
+  const ServiceDouble server;
+  const auto client = MustConnect(server);
+  const std::string clip = "walk " + std::string(9 << 20, 'x');
+  size_t read = 0;
+  UploadBytes bytes = BytesOf(clip, &read);
+  Digest digest;
+  digest.Add(clip);
+  bytes.sha256 = digest.Finish();
+  std::vector<uint64_t> sent;
+  const auto result = client->Upload(bytes, {}, absl::Seconds(20),
+                                     [&](uint64_t bytes_sent) { sent.push_back(bytes_sent); });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->classes(0).label(), "walking");
+  EXPECT_EQ(server.last_upload().bytes, clip.size());
+  EXPECT_EQ(server.last_upload().declared, clip.size());
+  EXPECT_TRUE(server.last_upload().right_digest);
+  EXPECT_GE(sent.size(), 9U);
+  EXPECT_EQ(sent.back(), clip.size());
+}
+
+TEST(Client, StopsReadingWhereTheServerHasAnsweredBeforeTheEnd) {
+  const ServiceDouble server;
+  const auto client = MustConnect(server);
+  const std::string clip = "bad " + std::string(256 << 20, 'x');
+  size_t read = 0;
+  const auto result = client->Upload(BytesOf(clip, &read), {}, absl::Seconds(20));
+  EXPECT_EQ(ErrorOf(result.status()).reason, "VIDEO_UNREADABLE");
+  EXPECT_LT(read, clip.size());
+}
+
+TEST(Client, UploadsAgainToABusyServerIfTheBytesCanBeReadAgain) {
+  const ServiceDouble server;
+  const auto client = MustConnect(server);
+  const std::string clip = "busy 2 " + std::string(1 << 20, 'x');
+  size_t read = 0;
+  const auto result = client->Upload(BytesOf(clip, &read), {}, absl::Seconds(20));
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(server.attempts(), 3);
+
+  const ServiceDouble other;
+  const auto once = MustConnect(other);
+  read = 0;
+  const auto refused =
+      once->Upload(BytesOf(clip, &read, /*can_rewind=*/false), {}, absl::Seconds(20));
+  EXPECT_EQ(ErrorOf(refused.status()).reason, "QUEUE_FULL");
+  EXPECT_EQ(other.attempts(), 1);
+}
+
+TEST(Client, AnErrorOfTheReaderEndsTheUploadWithIt) {
+  const ServiceDouble server;
+  const auto client = MustConnect(server);
+  UploadBytes bytes;
+  bytes.read = [](char*, size_t) -> absl::StatusOr<size_t> {
+    return absl::DataLossError("the disk is gone");
+  };
+  EXPECT_EQ(client->Upload(bytes, {}, absl::Seconds(20)).status(),
+            absl::DataLossError("the disk is gone"));
+}
+
+TEST(CheckUploadSize, RefusesWhatIsOverTheLimit) {
+  v1::ServerLimits limits;
+  limits.set_max_inline_bytes(1000);
+  EXPECT_FALSE(CheckUploadSize(1001, limits).ok()) << "a server without uploads";
+  limits.set_max_upload_bytes(2000);
+  EXPECT_TRUE(CheckUploadSize(2000, limits).ok());
+  const ClientError error = ErrorOf(CheckUploadSize(2001, limits));
+  EXPECT_EQ(error.reason, "CLIP_TOO_LARGE");
+  EXPECT_THAT(error.message, HasSubstr("up to 2000 bytes"));
 }
 
 TEST(CheckInlineSize, RefusesWhatIsOverTheLimit) {

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -155,10 +158,70 @@ TEST_F(EndToEnd, GivesTypedErrorsForWhatItCannotLabel) {
   EXPECT_EQ(Lines(beyond.out).at(0)["error"]["reason"], "SEGMENT_OUT_OF_RANGE");
 }
 
-TEST_F(EndToEnd, RefusesAClipOverTheInlineLimitBeforeReadingIt) {
+// OneClip with a box of zeros behind it that says "skip me"; its file takes no room on the disk.
+std::string PaddedClip(const std::string& name, uint32_t bytes) {
+  std::string path = ::testing::TempDir() + "/" + name;
+  std::filesystem::copy_file(OneClip(), path, std::filesystem::copy_options::overwrite_existing);
+  const auto size = static_cast<uint32_t>(bytes - std::filesystem::file_size(path));
+  std::ofstream file(path, std::ios::binary | std::ios::app);
+  for (int shift = 24; shift >= 0; shift -= 8) file.put(static_cast<char>(size >> shift));
+  file << "free";
+  file.close();
+  std::filesystem::resize_file(path, bytes);
+  return path;
+}
+
+TEST_F(EndToEnd, SendsAClipOverTheInlineLimitInPiecesFromAFileAndFromStandardInput) {
+  constexpr uint32_t kBytes = 300 << 20;  // the server's inline limit is 16 MiB
+  const std::string path = PaddedClip("large-clip.mp4", kBytes);
+  const auto small = Lines(Run({"classify", OneClip()}).out).at(0);
+  const ProcessResult from_file = Run({"classify", path});
+  ASSERT_EQ(from_file.exit_code, 0) << from_file.err;
+  EXPECT_EQ(Lines(from_file.out).at(0)["result"]["classes"], small["result"]["classes"]);
+
+  const std::string command =
+      SCANLINE_BIN_DIR "/scanline classify - --server " + server_->host_port() + " < " + path;
+  for (const std::string& pipe :
+       {command, "cat " + path + " | " + command.substr(0, command.find('<'))}) {
+    const ProcessResult piped = testing::RunProcess({"/bin/sh", "-c", pipe});
+    ASSERT_EQ(piped.exit_code, 0) << piped.err;
+    EXPECT_EQ(Lines(piped.out).at(0)["result"]["classes"], small["result"]["classes"]);
+  }
+  rusage children{};
+  getrusage(RUSAGE_CHILDREN, &children);
+  EXPECT_LT(children.ru_maxrss, 200 << 10) << "KiB: the command holds the clip in memory";
+
+  const ProcessResult seen = testing::RunInTerminal(
+      {SCANLINE_BIN_DIR "/scanline", "classify", path, "--server", server_->host_port()}, 120);
+  EXPECT_EQ(seen.exit_code, 0) << seen.out;
+  EXPECT_THAT(seen.out, AllOf(HasSubstr("of 314 MB  ["), HasSubstr("zoom_in")));
+  std::filesystem::remove(path);
+}
+
+// The pipe stays open and gives nothing more: only the signal can end the command.
+TEST_F(EndToEnd, AnInterruptEndsAnUpload) {
+  const std::string pipe = ::testing::TempDir() + "/upload-pipe";
+  unlink(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  testing::Process upload(
+      {SCANLINE_BIN_DIR "/scanline", "classify", pipe, "--server", server_->host_port()});
+  std::ofstream writer(pipe, std::ios::binary);  // waits for the reader
+  std::ifstream clip(OneClip(), std::ios::binary);
+  writer << clip.rdbuf();
+  const std::string padding(1 << 20, '\0');
+  for (int i = 0; i < 24; ++i) writer << padding;
+  writer.flush();
+  upload.Signal(SIGINT);
+  const ProcessResult result = upload.Finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("interrupted: 1 of 1 inputs not done"));
+  unlink(pipe.c_str());
+}
+
+TEST_F(EndToEnd, RefusesAClipOverTheUploadLimitBeforeReadingIt) {
   const std::string path = ::testing::TempDir() + "/sparse-clip.mp4";
   std::ofstream(path).close();
-  std::filesystem::resize_file(path, 17 << 20);  // The server's default is 16 MiB.
+  std::filesystem::resize_file(path, (uint64_t{2} << 30) + 1);  // The server's default is 2 GiB.
   const ProcessResult result = Run({"classify", path});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Lines(result.out).at(0)["error"]["reason"], "CLIP_TOO_LARGE");

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "base/check.h"
+#include "base/digest.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "scanline/v1/video_service.grpc.pb.h"
@@ -19,6 +20,7 @@ namespace scanline::testing {
 namespace {
 
 constexpr uint64_t kInlineLimit = 4 << 20;
+constexpr uint64_t kUploadLimit = 64 << 20;
 
 grpc::Status Error(grpc::StatusCode code, const std::string& reason, const std::string& message) {
   google::rpc::ErrorInfo info;
@@ -88,11 +90,42 @@ class Videos final : public v1::VideoService::Service {
     return status;
   }
 
+  // Answers as to one message of the same words; "bad" and "busy" before the rest is read.
+  grpc::Status UploadClip(grpc::ServerContext* context,
+                          grpc::ServerReader<v1::UploadClipRequest>* reader,
+                          v1::UploadClipResponse* response) override {
+    v1::UploadClipRequest message;
+    reader->Read(&message);
+    const v1::UploadClipRequest::Start start = message.start();
+    const int attempt = Enter(start.spec());
+    std::string words;
+    Digest digest;
+    uint64_t bytes = 0;
+    const auto refused = [&words] {
+      return absl::StartsWith(words, "bad") || absl::StartsWith(words, "busy");
+    };
+    while (!refused() && reader->Read(&message)) {
+      if (words.empty()) words = message.chunk().substr(0, 64);
+      digest.Add(message.chunk());
+      bytes += message.chunk().size();
+    }
+    while (absl::StartsWith(words, "busy") && attempt > 1 && reader->Read(&message)) {
+    }
+    v1::AnalyzeClipResponse answer;
+    const grpc::Status status = Reply(context, words, attempt, &answer);
+    *response->mutable_result() = answer.result();
+    const std::lock_guard<std::mutex> lock(mu_);
+    --under_way_;
+    last_upload_ = {bytes, start.content_bytes(), start.sha256() == digest.Finish()};
+    return status;
+  }
+
   mutable std::mutex mu_;
   int attempts_ = 0;
   int under_way_ = 0;
   int most_at_once_ = 0;
   v1::AnalysisSpec last_spec_;
+  UploadSeen last_upload_;
 
  private:
   int Enter(const v1::AnalysisSpec& spec) {
@@ -150,6 +183,7 @@ class Models final : public v1::ModelService::Service {
     }
     *response->mutable_model() = Walker();
     response->mutable_limits()->set_max_inline_bytes(kInlineLimit);
+    response->mutable_limits()->set_max_upload_bytes(kUploadLimit);
     return grpc::Status::OK;
   }
 
@@ -214,6 +248,11 @@ int ServiceDouble::most_at_once() const {
 v1::AnalysisSpec ServiceDouble::last_spec() const {
   const std::lock_guard<std::mutex> lock(impl_->videos.mu_);
   return impl_->videos.last_spec_;
+}
+
+UploadSeen ServiceDouble::last_upload() const {
+  const std::lock_guard<std::mutex> lock(impl_->videos.mu_);
+  return impl_->videos.last_upload_;
 }
 
 void ServiceDouble::Shutdown() {

@@ -8,6 +8,13 @@
 
 namespace scanline::testing {
 
+// What an upload said and sent.
+struct UploadSeen {
+  uint64_t bytes = 0;     // that came
+  uint64_t declared = 0;  // that were to come
+  bool right_digest = false;
+};
+
 // A server for tests of the client alone: the real contract on a real socket (port 0), with answers
 // that a clip's own text asks for. A clip is one or more words:
 //   walk      walking 0.91, running 0.05
@@ -26,9 +33,10 @@ class ServiceDouble {
   std::string host_port() const { return address().host_port(); }
   void SetServing(bool serving);
   void SetWeights(const std::string& sha256);  // of the model, before the first call
-  int attempts() const;                        // AnalyzeClip calls that arrived
+  int attempts() const;                        // AnalyzeClip and UploadClip calls that arrived
   int most_at_once() const;                    // AnalyzeClip calls under way at one time
   v1::AnalysisSpec last_spec() const;          // of the last one
+  UploadSeen last_upload() const;              // of the last upload that was read to its end
   void Shutdown();
 
  private:

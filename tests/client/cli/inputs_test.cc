@@ -85,29 +85,5 @@ TEST_F(ExpandInputsTest, RefusesWhatStandsForNothing) {
   EXPECT_THAT(ErrorFor({"-", "-"}), HasSubstr("only once"));
 }
 
-using ReadInputTest = ExpandInputsTest;
-
-TEST_F(ReadInputTest, ReadsAllBytes) {
-  const std::string bytes = std::string(2'500'000, 'x') + std::string("\0\xFF", 2);
-  const auto read = ReadInput(Write("clip.mp4", bytes), {});
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_TRUE(*read == bytes);
-}
-
-TEST_F(ReadInputTest, NamesWhatIsWrong) {
-  v1::ServerLimits limits;
-  limits.set_max_inline_bytes(100);
-  EXPECT_EQ(ErrorOf(ReadInput(Path("no.mp4"), limits).status()).reason, "FILE_NOT_FOUND");
-  EXPECT_EQ(ErrorOf(ReadInput(root_, limits).status()).reason, "FILE_UNREADABLE");
-  const std::string large = Write("large.mp4", std::string(101, 'x'));
-  EXPECT_EQ(ErrorOf(ReadInput(large, limits).status()).reason, "CLIP_TOO_LARGE");
-}
-
-TEST_F(ReadInputTest, StopsReadingAPipeThatIsOverTheLimit) {
-  v1::ServerLimits limits;
-  limits.set_max_inline_bytes(100);
-  EXPECT_EQ(ErrorOf(ReadInput("/dev/zero", limits).status()).reason, "CLIP_TOO_LARGE");
-}
-
 }  // namespace
 }  // namespace scanline::cli

@@ -91,14 +91,15 @@ TEST_F(Scanline, Exit1NamesTheFailedInputAndStillAnswersTheOthers) {
   EXPECT_EQ(Line(result, 1)["result"]["classes"][0]["label"], "walking");
 }
 
-TEST_F(Scanline, Exit1ForAMissingFileAndForOneOverTheInlineLimit) {
-  const std::string large = Write("large.mp4", "walk" + std::string(4 << 20, 'x'));
+TEST_F(Scanline, Exit1ForAMissingFileAndForOneOverTheUploadLimit) {
+  const std::string large = Write("large.mp4", "walk");
+  std::filesystem::resize_file(large, (64 << 20) + 1);
   const ProcessResult result = Run({"classify", root_ + "/missing.mp4", large});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Line(result, 0)["error"]["reason"], "FILE_NOT_FOUND");
   EXPECT_EQ(Line(result, 1)["error"]["reason"], "CLIP_TOO_LARGE");
-  EXPECT_THAT(result.err, HasSubstr("too large (CLIP_TOO_LARGE): clip is 4194308 bytes; this "
-                                    "server takes up to 4194304 bytes"));
+  EXPECT_THAT(result.err, HasSubstr("too large (CLIP_TOO_LARGE): clip is 67108865 bytes; this "
+                                    "server takes up to 67108864 bytes"));
   EXPECT_EQ(server_.attempts(), 0);
 }
 

@@ -54,6 +54,46 @@ TEST(Progress, DrawsOverItsLineOnATerminalAndLeavesNothingBehind) {
   EXPECT_EQ(screen.text(), "\r\x1b[K1 of 2  [============>           ]   50 %\r\x1b[K");
 }
 
+TEST(SentText, ShowsBytesAndTheirShare) {
+  EXPECT_EQ(SentText(312'000'000, 2'048'000'000, true),
+            "sent 312 of 2048 MB  [===>                    ]   15 %");
+  EXPECT_EQ(SentText(312'000'000, 0, true), "sent 312 MB");
+}
+
+TEST(Progress, ShowsTheUploadOfOneInputOnATerminal) {
+  Screen screen;
+  Progress progress(When::kAuto, /*is_tty=*/true, /*total=*/1, screen.file());
+  progress.Update(0, 0, At(0));
+  EXPECT_EQ(screen.text(), "");
+  const int upload = progress.NewUpload();
+  progress.Sent(upload, 5'000'000, 20'000'000, At(1));
+  progress.Sent(upload, 6'000'000, 20'000'000, At(1));  // sooner than anybody could see
+  progress.Hide();
+  const std::string drawn = "\r\x1b[Ksent 5 of 20 MB  [======>                 ]   25 %\r\x1b[K";
+  EXPECT_EQ(screen.text(), drawn);
+  progress.Sent(upload, 20'000'000, 20'000'000, At(2));  // hidden while other text is written
+  EXPECT_EQ(screen.text(), drawn);
+}
+
+TEST(Progress, AddsTheBytesOfUploadsToTheLineOfManyInputs) {
+  Screen screen;
+  Progress progress(When::kAuto, /*is_tty=*/true, /*total=*/4, screen.file());
+  const int first = progress.NewUpload(), second = progress.NewUpload();
+  progress.Sent(first, 5'000'000, 20'000'000, At(1));
+  progress.EndUpload(first);
+  progress.Sent(second, 1'000'000, 2'000'000, At(2));
+  EXPECT_EQ(screen.text(),
+            "\r\x1b[K0 of 4  [>                       ]    0 %  sent 5 of 20 MB   25 %"
+            "\r\x1b[K0 of 4  [>                       ]    0 %  sent 1 of 2 MB   50 %");
+}
+
+TEST(Progress, WritesNothingOfUploadsOffATerminal) {
+  Screen screen;
+  Progress progress(When::kAuto, /*is_tty=*/false, /*total=*/1, screen.file());
+  progress.Sent(progress.NewUpload(), 1, 2, At(1));
+  EXPECT_EQ(screen.text(), "");
+}
+
 TEST(Progress, NeverMeansNever) {
   Screen screen;
   Progress progress(When::kNever, /*is_tty=*/true, /*total=*/2, screen.file());

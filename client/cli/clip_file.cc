@@ -1,0 +1,69 @@
+#include "client/cli/clip_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/local_error.h"
+#include "client/client_error.h"
+
+namespace scanline::cli {
+namespace {
+
+constexpr int kLookUpMs = 100;
+
+absl::Status ErrnoError(int error, const std::string& path) {
+  if (error == ENOENT || error == ENOTDIR) {
+    return MakeClientError(absl::StatusCode::kNotFound, kFileNotFound,
+                           absl::StrCat("no file named ", path));
+  }
+  return MakeClientError(absl::ErrnoToStatusCode(error), kFileUnreadable,
+                         absl::StrCat("cannot read it: ", std::strerror(error)));
+}
+
+}  // namespace
+
+absl::StatusOr<ClipFile> ClipFile::Open(const std::string& input, GivenUp given_up) {
+  const int fd = input == "-" ? STDIN_FILENO : open(input.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, input);
+  ClipFile opened(input, std::move(given_up), fd);
+  struct stat info {};
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    opened.size_ = static_cast<uint64_t>(info.st_size);
+  }
+  return opened;
+}
+
+ClipFile::ClipFile(ClipFile&& other) noexcept
+    : input_(std::move(other.input_)),
+      given_up_(std::move(other.given_up_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_) {}
+
+ClipFile::~ClipFile() {
+  if (fd_ > STDIN_FILENO) close(fd_);
+}
+
+absl::StatusOr<size_t> ClipFile::Read(char* out, size_t size) {
+  pollfd ready = {fd_, POLLIN, 0};
+  while (!size_.has_value() && poll(&ready, 1, kLookUpMs) == 0) {
+    if (given_up_()) return absl::CancelledError("interrupted");
+  }
+  while (true) {
+    const ssize_t count = read(fd_, out, size);
+    if (count >= 0) return static_cast<size_t>(count);
+    if (errno != EINTR) return ErrnoError(errno, input_);
+  }
+}
+
+absl::Status ClipFile::Rewind() {
+  if (lseek(fd_, 0, SEEK_SET) != 0) return ErrnoError(errno, input_);
+  return absl::OkStatus();
+}
+
+}  // namespace scanline::cli

@@ -1,0 +1,96 @@
+#include "client/cli/send_clip.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "client/cli/clip_file.h"
+
+namespace scanline::cli {
+namespace {
+
+constexpr size_t kStep = 1 << 20;
+
+// Up to `most` bytes: fewer only at the end of the file.
+absl::StatusOr<std::string> ReadUpTo(ClipFile& file, uint64_t most) {
+  std::string bytes;
+  while (bytes.size() < most) {
+    const size_t had = bytes.size();
+    bytes.resize(had + static_cast<size_t>(std::min<uint64_t>(kStep, most - had)));
+    SCANLINE_ASSIGN_OR_RETURN(const size_t count,
+                              file.Read(bytes.data() + had, bytes.size() - had));
+    bytes.resize(had + count);
+    if (count == 0) break;
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::string> DigestOf(ClipFile& file) {
+  Digest digest;
+  std::vector<char> piece(kStep);
+  while (true) {
+    SCANLINE_ASSIGN_OR_RETURN(const size_t count, file.Read(piece.data(), piece.size()));
+    if (count == 0) break;
+    digest.Add({piece.data(), count});
+  }
+  SCANLINE_RETURN_IF_ERROR(file.Rewind());
+  return digest.Finish();
+}
+
+// `head` first, then the rest of the file; a pipe may turn out too long on the way.
+UploadBytes BytesOf(ClipFile& file, absl::string_view head, const v1::ServerLimits& limits) {
+  UploadBytes bytes;
+  uint64_t total = 0;
+  bytes.read = [&file, head, limits, total](char* out,
+                                            size_t size) mutable -> absl::StatusOr<size_t> {
+    size_t count = std::min(size, head.size());
+    std::copy_n(head.data(), count, out);
+    head.remove_prefix(count);
+    if (count == 0) {
+      SCANLINE_ASSIGN_OR_RETURN(count, file.Read(out, size));
+    }
+    total += count;
+    SCANLINE_RETURN_IF_ERROR(CheckUploadSize(total, limits));
+    return count;
+  };
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client,
+                                        const v1::ServerLimits& limits,
+                                        const v1::AnalysisSpec& spec, absl::Duration timeout,
+                                        const OnSent& on_sent) {
+  SCANLINE_ASSIGN_OR_RETURN(ClipFile file,
+                            ClipFile::Open(input, [&client] { return client.cancelled(); }));
+  const uint64_t size = file.size().value_or(0);
+  SCANLINE_RETURN_IF_ERROR(CheckUploadSize(size, limits));
+  // A server that tells no limit takes everything in one message, or says that it does not.
+  const uint64_t told = limits.max_inline_bytes();
+  const uint64_t most = told != 0 ? told : std::numeric_limits<uint64_t>::max() - 1;
+  std::string head;
+  if (size <= most) {
+    SCANLINE_ASSIGN_OR_RETURN(head, ReadUpTo(file, most + 1));
+    if (head.size() <= most) return client.Classify(std::move(head), spec, timeout);
+    SCANLINE_RETURN_IF_ERROR(CheckUploadSize(head.size(), limits));
+  }
+  UploadBytes bytes = BytesOf(file, head, limits);
+  if (head.empty()) {  // a regular file of a known size
+    bytes.size = size;
+    SCANLINE_ASSIGN_OR_RETURN(bytes.sha256, DigestOf(file));
+    bytes.rewind = [&file, &bytes, &limits] {
+      bytes.read = BytesOf(file, "", limits).read;
+      return file.Rewind();
+    };
+  }
+  return client.Upload(bytes, spec, timeout, [&](uint64_t sent) {
+    if (on_sent) on_sent(sent, bytes.size);
+  });
+}
+
+}  // namespace scanline::cli

@@ -1,0 +1,74 @@
+#include "client/cli/send_clip.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/client/service_double.h"
+
+namespace scanline::cli {
+namespace {
+
+using scanline::testing::ServiceDouble;
+
+class SendClipTest : public ::testing::Test {
+ protected:
+  SendClipTest() : client_(*Client::Connect(server_.address())) {
+    limits_.set_max_inline_bytes(1000);
+    limits_.set_max_upload_bytes(3'000'000);
+  }
+
+  static std::string Write(const std::string& bytes) {
+    const std::string path = ::testing::TempDir() + "/send-clip";
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+  absl::StatusOr<v1::ClipResult> Send(const std::string& input) {
+    return SendClip(input, *client_, limits_, {}, absl::Seconds(20),
+                    [this](uint64_t sent, uint64_t total) {
+                      sent_ = sent;
+                      total_ = total;
+                    });
+  }
+
+  const ServiceDouble server_;
+  const std::unique_ptr<Client> client_;
+  v1::ServerLimits limits_;
+  uint64_t sent_ = 0;
+  uint64_t total_ = 0;
+};
+
+TEST_F(SendClipTest, SendsWhatFitsInOneMessage) {
+  EXPECT_TRUE(Send(Write("walk " + std::string(995, 'x'))).ok());
+  EXPECT_EQ(server_.last_upload().bytes, 0U);
+}
+
+TEST_F(SendClipTest, UploadsWhatDoesNotWithItsSizeAndDigest) {
+  ASSERT_TRUE(Send(Write("walk " + std::string(2'500'000, 'x'))).ok());
+  EXPECT_EQ(server_.last_upload().bytes, 2'500'005U);
+  EXPECT_EQ(server_.last_upload().declared, 2'500'005U);
+  EXPECT_TRUE(server_.last_upload().right_digest);
+  EXPECT_EQ(sent_, 2'500'005U);
+  EXPECT_EQ(total_, 2'500'005U);
+}
+
+TEST_F(SendClipTest, SendsTheWholeFileAgainToABusyServer) {
+  ASSERT_TRUE(Send(Write("busy 2 " + std::string(2'500'000, 'x'))).ok());
+  EXPECT_EQ(server_.attempts(), 3);
+}
+
+TEST_F(SendClipTest, NamesWhatIsWrong) {
+  EXPECT_EQ(ErrorOf(Send(::testing::TempDir() + "/none.mp4").status()).reason, "FILE_NOT_FOUND");
+  EXPECT_EQ(ErrorOf(Send(::testing::TempDir()).status()).reason, "FILE_UNREADABLE");
+  EXPECT_EQ(ErrorOf(Send(Write(std::string(3'000'001, 'x'))).status()).reason, "CLIP_TOO_LARGE");
+  EXPECT_EQ(server_.attempts(), 0);
+}
+
+TEST_F(SendClipTest, StopsReadingADeviceThatIsOverTheLimit) {
+  EXPECT_EQ(ErrorOf(Send("/dev/zero").status()).reason, "CLIP_TOO_LARGE");
+}
+
+}  // namespace
+}  // namespace scanline::cli
