@@ -19,8 +19,7 @@ void Digest::Add(absl::string_view bytes) {
 
 std::string Digest::Finish() {
   std::string digest(32, '\0');
-  SCANLINE_CHECK(EVP_DigestFinal_ex(context_.get(),
-                                    reinterpret_cast<unsigned char*>(digest.data()),
+  SCANLINE_CHECK(EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()),
                                     nullptr) == 1);
   return digest;
 }

@@ -16,7 +16,8 @@
 
 namespace scanline {
 
-// Standard JSON, at most 32 deep, whose objects do not repeat a key. `what` names the text in errors.
+// Standard JSON, at most 32 deep, whose objects do not repeat a key. `what` names the text in
+// errors.
 absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text, absl::string_view what);
 
 // Reads the keys of one JSON object and remembers the first thing wrong, so that a reader is a list
