@@ -1,5 +1,8 @@
 #include "decode/demuxer.h"
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -68,7 +71,8 @@ absl::Status ResolutionError(int width, int height, int64_t max_pixels) {
 }
 
 Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings)
-    : cancel_(cancel),
+    : input_(input),
+      cancel_(cancel),
       findings_(findings),
       source_(std::make_unique<ByteSource>(input, cancel)),
       format_(avformat_alloc_context()) {}
@@ -178,6 +182,24 @@ AVRational Demuxer::SampleAspect(int width, int height) const {
   return av_mul_q(said, av_div_q(shape, {width, height}));
 }
 
+absl::StatusOr<int64_t> Demuxer::NamedEnd() const {
+  constexpr int64_t kFarthest = std::numeric_limits<int64_t>::max();
+  int64_t end = 0;
+  for (int i = 0; i < avformat_index_get_entries_count(stream_); ++i) {
+    const AVIndexEntry& entry = *avformat_index_get_entry(stream_, i);
+    if (entry.pos < 0 || entry.size < 0) continue;
+    end = std::max(end, entry.pos <= kFarthest - entry.size ? entry.pos + entry.size : kFarthest);
+  }
+  if (container() != "avi") return end;
+  // "RIFF" and the bytes that follow. Who cannot go back to write them leaves none or all bits; the
+  // byte that fills up to an even number may be missing.
+  std::array<uint8_t, 8> head = {};
+  SCANLINE_ASSIGN_OR_RETURN(const int64_t read, input_.Read(0, head.data(), head.size()));
+  const uint32_t size = head[4] | head[5] << 8 | head[6] << 16 | uint32_t{head[7]} << 24;
+  const bool known = read == 8 && size != 0 && size != 0xFFFF'FFFF;
+  return known ? std::max(end, int64_t{size} + 7) : end;
+}
+
 absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
   for (int retries = 0; retries < kMaxRetries;) {
     SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
@@ -190,6 +212,10 @@ absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
     if (read < 0) {
       SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
       read_failed_ = read != AVERROR_EOF;
+      // libav takes a cut between two frames for the end.
+      SCANLINE_ASSIGN_OR_RETURN(const int64_t end, NamedEnd());
+      SCANLINE_ASSIGN_OR_RETURN(const bool reached, input_.Reaches(end));
+      bytes_missing_ = !reached;
       return false;
     }
     if (packet->stream_index != stream_->index) continue;

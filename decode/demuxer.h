@@ -39,8 +39,10 @@ class Demuxer {
   // nothing. It is made of a display size and the coded size that the header declares; where that
   // size is not the real one the display shape is what holds.
   AVRational SampleAspect(int width, int height) const;
-  // Bytes that the container speaks of are missing.
-  bool cut() const { return read_failed_ || source_->sought_past_end() || findings_->ended_early; }
+  // Bytes that the container speaks of are missing. Known in full once Read has said false.
+  bool cut() const {
+    return read_failed_ || bytes_missing_ || source_->sought_past_end() || findings_->ended_early;
+  }
 
  private:
   Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings);
@@ -48,7 +50,10 @@ class Demuxer {
   absl::Status CheckInterrupted() const;
   absl::Status OpenFormat(int64_t max_pixels);
   absl::Status ChooseStream(int64_t max_pixels);
+  // Where the file must end at the earliest, by its index and by the size in an AVI's head.
+  absl::StatusOr<int64_t> NamedEnd() const;
 
+  ByteInput& input_;
   Cancel cancel_;
   LibavFindings* findings_;
   std::unique_ptr<ByteSource> source_;  // libav keeps its address
@@ -61,6 +66,7 @@ class Demuxer {
   };
   std::vector<DeclaredSize> declared_;  // one a stream of the header
   bool read_failed_ = false;
+  bool bytes_missing_ = false;
 };
 
 // RESOLUTION_LIMIT with the numbers.

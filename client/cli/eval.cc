@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -7,20 +8,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/mutex.h"
-#include "base/status_macros.h"
 #include "client/cli/eval_folder.h"
 #include "client/cli/eval_manifest.h"
 #include "client/cli/eval_report.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/inputs.h"
 #include "client/cli/ordered_run.h"
 #include "client/cli/outcome.h"
 #include "client/cli/output.h"
 #include "client/cli/progress.h"
+#include "client/cli/send_clip.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
 #include "client/cli/text_width.h"
@@ -92,12 +91,6 @@ bool IsAboutTheClip(const absl::Status& status) {
   return status.ok() || ExitCodeOf(ErrorOf(status)) == kExitInputFailed;
 }
 
-absl::StatusOr<v1::ClipResult> Ask(const std::string& file, const Args& args,
-                                   const Session& session, const v1::AnalysisSpec& spec) {
-  SCANLINE_ASSIGN_OR_RETURN(std::string content, ReadInput(file, session.limits));
-  return session.client->Classify(std::move(content), spec, absl::Seconds(args.timeout_seconds));
-}
-
 // Sends the clips that have no answer yet. Returns what ended it before its time, or kExitOk.
 int SendAll(const Args& args, const Terminal& terminal, const Interrupt& interrupt,
             const Session& session, const v1::AnalysisSpec& spec,
@@ -117,7 +110,13 @@ int SendAll(const Args& args, const Terminal& terminal, const Interrupt& interru
       static_cast<int>(todo.size()), args.jobs, stop,
       [&](int i) {
         const size_t place = todo[static_cast<size_t>(i)];
-        const auto result = Ask(entries[place].file, args, session, spec);
+        const auto upload = progress.NewUpload();
+        const auto on_sent = [&](uint64_t sent, uint64_t bytes) {
+          progress.Sent(upload, sent, bytes, absl::Now());
+        };
+        const auto result = SendClip(entries[place].file, *session.client, session.limits, spec,
+                                     absl::Seconds(args.timeout_seconds), on_sent);
+        progress.EndUpload(upload);
         // Written as it comes, not in order: a run that is killed loses no answer it has.
         if (IsAboutTheClip(result.status())) answers.Add(place, result);
         return Sent{place, result.status()};

@@ -124,6 +124,7 @@ absl::StatusOr<Entries> ParseManifest(absl::string_view text, const std::string&
   SCANLINE_RETURN_IF_ERROR(CheckEntries(entries));
   for (ManifestEntry& entry : entries) {
     entry.file = (std::filesystem::path(folder) / entry.path).lexically_normal().native();
+    if (entry.file == "-") entry.file = "./-";  // Not standard input.
   }
   return entries;
 }

@@ -241,6 +241,26 @@ TEST(DecodeClip, ACutFileIsTruncatedUnlessPartialClipsAreAllowed) {
   EXPECT_THAT(clip->notices, Contains(Field(&Notice::reason, "VIDEO_TRUNCATED")));
 }
 
+// libav takes these ends for those of whole files: the cut is seen in the index or in the head.
+TEST(DecodeClip, ACutBetweenTwoFramesIsSeenToo) {
+  for (const auto& [file, frames] : {std::pair("bug_decord373.mp4", 300),  // of 431 in the index
+                                     std::pair("avi_cut_noindex.avi", 31)}) {
+    SCOPED_TRACE(file);
+    EXPECT_EQ(ReasonFor(file, Uniform(8)), Reason::kVideoTruncated);
+    const auto clip = DecodeClip(Bytes(file), Uniform(8), {.allow_partial = true}, Cancel());
+    ASSERT_TRUE(clip.ok()) << clip.status();
+    EXPECT_EQ(clip->source.frames, frames);
+    EXPECT_THAT(clip->notices, Contains(Field(&Notice::reason, "VIDEO_TRUNCATED")));
+  }
+  // A count in the head is a hint, and an AVI that was written without going back has no size.
+  EXPECT_EQ(ReasonFor("avi_lies_431.avi", Uniform(8)), std::nullopt);
+  for (const uint8_t filler : {0x00, 0xFF}) {
+    std::vector<uint8_t> bytes = Bytes("avi_mpeg4.avi");
+    std::fill(bytes.begin() + 4, bytes.begin() + 8, filler);
+    EXPECT_TRUE(DecodeClip(bytes, Uniform(8), {}, Cancel()).ok());
+  }
+}
+
 TEST(DecodeClip, DamageIsFollowedToTheNextKey) {
   const auto clip =
       DecodeClip(Bytes("mp4_bitflip5.mp4"), Uniform(48), {.allow_partial = true}, Cancel());
