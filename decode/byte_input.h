@@ -21,6 +21,8 @@ class ByteInput {
   virtual absl::StatusOr<int64_t> Size() = 0;
   // Whether the file has at least `bytes` bytes.
   virtual absl::StatusOr<bool> Reaches(int64_t bytes) = 0;
+  // Whether bytes are still to come. Does not wait.
+  virtual bool Arriving() const { return false; }
 };
 
 // A file in memory, borrowed.

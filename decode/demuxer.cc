@@ -70,17 +70,19 @@ absl::Status ResolutionError(int width, int height, int64_t max_pixels) {
       {{"limit", absl::StrCat(max_pixels)}, {"actual", absl::StrCat(int64_t{width} * height)}});
 }
 
-Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings)
+Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings,
+                 ByteSource::Access access)
     : input_(input),
       cancel_(cancel),
       findings_(findings),
-      source_(std::make_unique<ByteSource>(input, cancel)),
+      source_(std::make_unique<ByteSource>(input, cancel, access)),
       format_(avformat_alloc_context()) {}
 
 absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(ByteInput& input, int64_t max_pixels,
                                                        const Cancel& cancel,
-                                                       LibavFindings* findings) {
-  std::unique_ptr<Demuxer> demuxer(new Demuxer(input, cancel, findings));
+                                                       LibavFindings* findings,
+                                                       ByteSource::Access access) {
+  std::unique_ptr<Demuxer> demuxer(new Demuxer(input, cancel, findings, access));
   SCANLINE_RETURN_IF_ERROR(demuxer->OpenFormat(max_pixels));
   SCANLINE_RETURN_IF_ERROR(demuxer->ChooseStream(max_pixels));
   return demuxer;

@@ -18,13 +18,16 @@ namespace scanline {
 // art) are no video. The stream is the one that av_find_best_stream names: the default one first,
 // then by bit rate and frames.
 class Demuxer {
+  static constexpr auto kAnywhere = ByteSource::Access::kAnywhere;
+
  public:
   // `input` is borrowed for the life of the object; `findings` too. Errors: VIDEO_UNREADABLE,
   // NO_VIDEO_STREAM, CODEC_UNSUPPORTED, RESOLUTION_LIMIT, EXPIRED_IN_DECODE, CANCELLED, and those
   // of `input`.
   static absl::StatusOr<std::unique_ptr<Demuxer>> Open(ByteInput& input, int64_t max_pixels,
                                                        const Cancel& cancel,
-                                                       LibavFindings* findings);
+                                                       LibavFindings* findings,
+                                                       ByteSource::Access access = kAnywhere);
 
   Demuxer(const Demuxer&) = delete;
   Demuxer& operator=(const Demuxer&) = delete;
@@ -45,7 +48,8 @@ class Demuxer {
   }
 
  private:
-  Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings);
+  Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings,
+          ByteSource::Access access);
   // Why reading had to stop: the client, the deadline, the input.
   absl::Status CheckInterrupted() const;
   absl::Status OpenFormat(int64_t max_pixels);
