@@ -33,6 +33,7 @@ constexpr char kServiceConfig[] = R"({
 constexpr int kMaxMessageBytes = 64 << 20;
 constexpr size_t kPieceBytes = 512 << 10;
 constexpr int kUploadAttempts = 4;
+constexpr absl::Duration kSaidTime = absl::Milliseconds(100);  // What messages are rounded to.
 
 std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& address, bool watch_health) {
   grpc::ChannelArguments args;
@@ -120,8 +121,9 @@ absl::Status Client::Explain(const grpc::Status& status, absl::Duration timeout)
                                         address_.origin, ") has no such method: is it Scanline?"));
   }
   if (plain.code() == absl::StatusCode::kDeadlineExceeded) {
-    return MakeClientError(plain.code(), kNoAnswerInTime,
-                           absl::StrCat("no answer within ", absl::FormatDuration(timeout)));
+    return MakeClientError(
+        plain.code(), kNoAnswerInTime,
+        absl::StrCat("no answer within ", absl::FormatDuration(absl::Ceil(timeout, kSaidTime))));
   }
   if (plain.code() != absl::StatusCode::kUnavailable) return plain;
   // gRPC's own words for this ("connections to all backends failing") hide which of the two it is.

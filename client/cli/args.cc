@@ -101,6 +101,7 @@ void AddClassifyFlags(CLI::App& app, Args& a) {
   app.add_option("INPUT", a.inputs);
   app.add_option("--top-k", a.top_k)->check(Number("a number from 1 to 10000", 1, true, 10000));
   app.add_option("--min-score", a.min_score)->check(Number("a score from 0 to 1", 0, true, 1));
+  app.add_flag("--include-logits", a.include_logits);
   app.add_flag("--fail-fast", a.fail_fast);
   AddRunFlags(app, a);
 }

@@ -49,11 +49,13 @@ struct Args {
   };
   Import import;
 
-  // From here on for `classify` and `eval`; inputs, top_k, min_score and fail_fast for `classify`.
+  // From here on for `classify` and `eval`; inputs, top_k, min_score,
+  // include_logits and fail_fast for `classify`.
   std::vector<std::string> inputs;
   std::string model;
   int top_k = 5;
   double min_score = 0;
+  bool include_logits = false;
   int frames = 0;
   double sample_rate_hz = 0;
   double start_seconds = 0;

@@ -26,8 +26,8 @@ namespace {
 std::unique_ptr<ClipFormat> MakeFormat(Format format, const Args& args, const Terminal& terminal,
                                        const std::vector<std::string>& inputs,
                                        const v1::Model& model) {
-  if (format == Format::kNdjson) return MakeNdjson();
-  if (format == Format::kJson) return MakeJson();
+  if (format == Format::kNdjson) return MakeNdjson(args.include_logits);
+  if (format == Format::kJson) return MakeJson(args.include_logits);
   if (format == Format::kCsv) return MakeCsv();
   TableLook look{.columns = terminal.columns, .color = UseColor(args.color, terminal)};
   for (const std::string& input : inputs) {
@@ -127,22 +127,23 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
     SayOnError(std::string(inputs.status().message()));
     return kExitUsage;
   }
+  for (const std::string& note : inputs->notes) SayOnError(note);
+  const std::vector<std::string>& files = inputs->files;
   const auto session = OpenSession(args.server, args.model);
   if (!session.ok()) {
     fputs(NoSessionMessage(session.status()).c_str(), stderr);
     return ExitCodeOf(ErrorOf(session.status()));
   }
   interrupt.Watch(session->client.get());
-  const int count = static_cast<int>(inputs->size());
+  const int count = static_cast<int>(files.size());
   const v1::AnalysisSpec spec = SpecOf(args);
-  Run run(
-      args, terminal, interrupt, count,
-      MakeFormat(ResolveFormat(args.format, terminal), args, terminal, *inputs, session->model));
+  Run run(args, terminal, interrupt, count,
+          MakeFormat(ResolveFormat(args.format, terminal), args, terminal, files, session->model));
   std::atomic<bool> stop{false};
   RunInOrder<Outcome>(
       count, args.jobs, stop,
       [&](int i) {
-        const std::string& input = (*inputs)[static_cast<size_t>(i)];
+        const std::string& input = files[static_cast<size_t>(i)];
         const auto upload = run.progress().NewUpload();
         const auto on_sent = [&](uint64_t sent, uint64_t total) {
           run.progress().Sent(upload, sent, total, absl::Now());

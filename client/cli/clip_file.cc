@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/cli/local_error.h"
 #include "client/client_error.h"
 
@@ -28,10 +29,12 @@ absl::Status ErrnoError(int error, const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<ClipFile> ClipFile::Open(const std::string& input, GivenUp given_up) {
-  const int fd = input == "-" ? STDIN_FILENO : open(input.c_str(), O_RDONLY | O_CLOEXEC);
+absl::StatusOr<ClipFile> ClipFile::Open(const std::string& input, GoOn go_on) {
+  // O_NONBLOCK: opening a named pipe must not wait for its writer.
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  const int fd = input == "-" ? STDIN_FILENO : open(input.c_str(), kFlags);
   if (fd < 0) return ErrnoError(errno, input);
-  ClipFile opened(input, std::move(given_up), fd);
+  ClipFile opened(input, std::move(go_on), fd);
   struct stat info {};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
     opened.size_ = static_cast<uint64_t>(info.st_size);
@@ -41,7 +44,7 @@ absl::StatusOr<ClipFile> ClipFile::Open(const std::string& input, GivenUp given_
 
 ClipFile::ClipFile(ClipFile&& other) noexcept
     : input_(std::move(other.input_)),
-      given_up_(std::move(other.given_up_)),
+      go_on_(std::move(other.go_on_)),
       fd_(std::exchange(other.fd_, -1)),
       size_(other.size_) {}
 
@@ -50,14 +53,16 @@ ClipFile::~ClipFile() {
 }
 
 absl::StatusOr<size_t> ClipFile::Read(char* out, size_t size) {
-  pollfd ready = {fd_, POLLIN, 0};
-  while (!size_.has_value() && poll(&ready, 1, kLookUpMs) == 0) {
-    if (given_up_()) return absl::CancelledError("interrupted");
-  }
-  while (true) {
+  for (;;) {
+    SCANLINE_RETURN_IF_ERROR(go_on_());
+    if (!size_.has_value()) {
+      // Until its first writer comes, read() would take a named pipe for ended; poll() does not.
+      pollfd ready = {fd_, POLLIN, 0};
+      if (poll(&ready, 1, kLookUpMs) <= 0) continue;
+    }
     const ssize_t count = read(fd_, out, size);
     if (count >= 0) return static_cast<size_t>(count);
-    if (errno != EINTR) return ErrnoError(errno, input_);
+    if (errno != EINTR && errno != EAGAIN) return ErrnoError(errno, input_);
   }
 }
 

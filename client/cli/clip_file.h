@@ -12,11 +12,12 @@
 namespace scanline::cli {
 
 // An input that is open for reading, "-" being standard input. Errors carry a ClientError:
-// FILE_NOT_FOUND, FILE_UNREADABLE. Waiting for a pipe ends with CANCELLED once `given_up` is true.
+// FILE_NOT_FOUND, FILE_UNREADABLE. Nothing here waits for longer than a moment without asking
+// `go_on`, also not for a named pipe that nobody writes to; an error of it is what Read returns.
 class ClipFile {
  public:
-  using GivenUp = std::function<bool()>;
-  static absl::StatusOr<ClipFile> Open(const std::string& input, GivenUp given_up);
+  using GoOn = std::function<absl::Status()>;
+  static absl::StatusOr<ClipFile> Open(const std::string& input, GoOn go_on);
   ClipFile(ClipFile&& other) noexcept;
   ~ClipFile();
 
@@ -25,11 +26,11 @@ class ClipFile {
   absl::Status Rewind();                                  // of a regular file
 
  private:
-  ClipFile(std::string input, GivenUp given_up, int fd)
-      : input_(std::move(input)), given_up_(std::move(given_up)), fd_(fd) {}
+  ClipFile(std::string input, GoOn go_on, int fd)
+      : input_(std::move(input)), go_on_(std::move(go_on)), fd_(fd) {}
 
   std::string input_;
-  GivenUp given_up_;
+  GoOn go_on_;
   int fd_ = -1;
   std::optional<uint64_t> size_;
 };

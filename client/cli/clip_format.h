@@ -19,9 +19,10 @@ class ClipFormat {
 };
 
 // {"input": ..., "result": <ClipResult>} or {"input": ..., "error": {code, reason, message}},
-// one a line, or as the elements of one array.
-std::unique_ptr<ClipFormat> MakeNdjson();
-std::unique_ptr<ClipFormat> MakeJson();
+// one a line, or as the elements of one array. An input whose name is not UTF-8 also has
+// "input_bytes": the name in base64. `logits`: they were asked for.
+std::unique_ptr<ClipFormat> MakeNdjson(bool logits = false);
+std::unique_ptr<ClipFormat> MakeJson(bool logits = false);
 
 // One row for each label of each input, of each window where windows were asked for, and one for
 // each failed input. Times are seconds. Quoted as RFC 4180 says.

@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "client/cli/csv.h"
 #include "client/cli/did_you_mean.h"
+#include "client/cli/json.h"
 
 namespace scanline::cli {
 namespace {
@@ -87,15 +88,6 @@ absl::StatusOr<Entries> FromJson(absl::string_view text) {
     entries.push_back(std::move(entry));
   }
   return entries;
-}
-
-bool IsUtf8(const std::string& text) {
-  try {
-    static_cast<void>(nlohmann::json(text).dump());
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
 }
 
 absl::Status CheckEntries(const Entries& entries) {

@@ -25,12 +25,13 @@ reachable or not ready, 4 no such model or task, 5 credentials refused, 130 inte
 const char* VerbHelp(Verb verb) {
   switch (verb) {
     case Verb::kClassify:
-      return R"(Label clips. INPUT: a file, a folder (searched for videos), a pattern, @LIST, -
+      return R"(Label clips. INPUT: a file, a pattern, @LIST, - or a folder: all in it that is a
+  video or named like one (.mp4, ...); one that is empty or unreadable fails
 Usage: scanline classify INPUT... [FLAGS]
   scanline classify clips/ --top-k 3
   scanline classify match.mp4 --window 2 --window-stride 1 --format csv
 Answer
-  --top-k N              labels a clip [5]
+  --top-k N              labels a clip [5];  --include-logits  too, in JSON
   --min-score S          leave out labels below it, 0 to 1 [0]
   --format F             auto, table, ndjson, json, csv [table on a terminal]
   --allow-partial        answer for the good part of a damaged clip
@@ -42,8 +43,8 @@ Frames (unset: as the model was trained)
   --temporal-views N     stretches to average;  --spatial-views N  crops
 Run
   --model NAME           [the server's first]
-  --timeout S            for one input, seconds [60]
-  --jobs N               inputs under way at once [4];  --fail-fast  stop at one
+  --timeout S            for one input, reading it included, seconds [60]
+  --jobs N               inputs at once [4];  --fail-fast  end at a failed one
   --progress W           auto, always, never [auto];  --color W  the same [auto]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --server HOST:PORT     [127.0.0.1:50051]

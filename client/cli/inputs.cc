@@ -1,8 +1,11 @@
 #include "client/cli/inputs.h"
 
 #include <glob.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -10,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "client/cli/sniff.h"
@@ -28,28 +32,82 @@ bool FileLooksLikeVideo(const fs::path& path) {
   return LooksLikeVideo(head);
 }
 
-absl::StatusOr<Paths> ExpandFolder(const std::string& folder) {
+// What is left out of one folder or pattern.
+class LeftOut {
+ public:
+  void Add(absl::string_view path, absl::string_view why) {
+    if (++count_ <= kNamed) texts_.push_back(absl::StrCat(path, " (", why, ")"));
+  }
+  bool any() const { return count_ > 0; }
+  std::string Text() const {
+    const size_t more = count_ - texts_.size();
+    return absl::StrCat("skipped ", count_, ": ", absl::StrJoin(texts_, ", "),
+                        more > 0 ? absl::StrCat(" and ", more, " more") : "");
+  }
+
+ private:
+  static constexpr size_t kNamed = 5;
+  size_t count_ = 0;
+  std::vector<std::string> texts_;
+};
+
+// Also a link to nothing and what may not be looked at: SendClip says what is wrong.
+bool MayBeFile(fs::file_type type) {
+  return type == fs::file_type::regular || type == fs::file_type::not_found ||
+         type == fs::file_type::none;
+}
+
+const char* NameOf(fs::file_type type) {
+  if (type == fs::file_type::fifo) return "a named pipe";
+  return type == fs::file_type::socket ? "a socket" : "a device";
+}
+
+// `found` are the files of `argument`, to which nothing that it stands for is an error.
+absl::Status Add(const std::string& argument, absl::string_view nothing, Paths found,
+                 const LeftOut& left_out, Inputs& inputs) {
+  const std::string note = left_out.any() ? left_out.Text() : "";
+  if (found.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(nothing, " ", argument, left_out.any() ? "; " : "", note));
+  }
+  std::sort(found.begin(), found.end());
+  inputs.files.insert(inputs.files.end(), found.begin(), found.end());
+  if (left_out.any()) inputs.notes.push_back(absl::StrCat(argument, ": ", note));
+  return absl::OkStatus();
+}
+
+absl::Status ExpandFolder(const std::string& folder, Inputs& inputs) {
   Paths found;
+  LeftOut left_out;
+  if (access(folder.c_str(), R_OK | X_OK) != 0) left_out.Add(folder, std::strerror(errno));
   std::error_code error;
   const auto options = fs::directory_options::skip_permission_denied;
   fs::recursive_directory_iterator it(folder, options, error);
   for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
-    std::error_code gone;
-    if (absl::StartsWith(it->path().filename().native(), ".")) {
-      if (it->is_directory(gone)) it.disable_recursion_pending();
-    } else if (it->is_regular_file(gone) && FileLooksLikeVideo(it->path())) {
-      found.push_back(it->path().native());
+    std::error_code unknown;
+    const fs::path& path = it->path();
+    const std::string name = path.filename().native();
+    const fs::file_type type = it->status(unknown).type();
+    const std::string shown = path.lexically_relative(folder).native();
+    if (absl::StartsWith(name, ".")) {
+      if (type == fs::file_type::directory) it.disable_recursion_pending();
+    } else if (type == fs::file_type::directory) {
+      if (access(path.c_str(), R_OK | X_OK) != 0) left_out.Add(shown, std::strerror(errno));
+    } else if (NamedLikeVideo(name)) {
+      if (MayBeFile(type)) {
+        found.push_back(path.native());
+      } else {
+        left_out.Add(shown, NameOf(type));
+      }
+    } else if (type == fs::file_type::regular && FileLooksLikeVideo(path)) {
+      found.push_back(path.native());
     }
   }
   if (error) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot search the folder ", folder, ": ", error.message()));
   }
-  if (found.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("no video in the folder ", folder));
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+  return Add(folder, "no video in the folder", std::move(found), left_out, inputs);
 }
 
 Paths MatchPattern(const std::string& pattern) {
@@ -60,6 +118,26 @@ Paths MatchPattern(const std::string& pattern) {
   }
   globfree(&matches);
   return paths;
+}
+
+absl::Status ExpandPattern(const std::string& pattern, Inputs& inputs) {
+  Paths found;
+  LeftOut left_out;
+  for (const std::string& match : MatchPattern(pattern)) {
+    std::error_code unknown;
+    const fs::file_type type = fs::status(match, unknown).type();
+    if (MayBeFile(type)) {
+      found.push_back(match);
+    } else if (type == fs::file_type::directory) {
+      Inputs inside;
+      SCANLINE_RETURN_IF_ERROR(ExpandFolder(match, inside));
+      found.insert(found.end(), inside.files.begin(), inside.files.end());
+      inputs.notes.insert(inputs.notes.end(), inside.notes.begin(), inside.notes.end());
+    } else {
+      left_out.Add(match, NameOf(type));
+    }
+  }
+  return Add(pattern, "nothing matches", std::move(found), left_out, inputs);
 }
 
 absl::StatusOr<Paths> ReadList(const std::string& list) {
@@ -76,37 +154,29 @@ absl::StatusOr<Paths> ReadList(const std::string& list) {
   return lines;
 }
 
-absl::StatusOr<Paths> ExpandPath(const std::string& path) {
+absl::Status ExpandPath(const std::string& path, Inputs& inputs) {
   std::error_code unknown;
-  if (path == "-") return Paths{path};
-  if (fs::is_directory(path, unknown)) return ExpandFolder(path);
-  if (fs::exists(path, unknown) || path.find_first_of("*?[") == std::string::npos) {
-    return Paths{path};
+  if (path != "-" && fs::is_directory(path, unknown)) return ExpandFolder(path, inputs);
+  const bool is_there = fs::exists(fs::symlink_status(path, unknown));
+  if (!is_there && path.find_first_of("*?[") != std::string::npos) {
+    return ExpandPattern(path, inputs);
   }
-  Paths all;
-  for (const std::string& match : MatchPattern(path)) {
-    SCANLINE_ASSIGN_OR_RETURN(const Paths files, ExpandPath(match));
-    all.insert(all.end(), files.begin(), files.end());
-  }
-  if (all.empty()) return absl::InvalidArgumentError(absl::StrCat("nothing matches ", path));
-  return all;
+  inputs.files.push_back(path);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Paths> ExpandInputs(const Paths& arguments) {
-  Paths all;
+absl::StatusOr<Inputs> ExpandInputs(const Paths& arguments) {
+  Inputs all;
   for (const std::string& argument : arguments) {
     Paths named = {argument};
     if (argument.size() > 1 && argument[0] == '@') {
       SCANLINE_ASSIGN_OR_RETURN(named, ReadList(argument.substr(1)));
     }
-    for (const std::string& path : named) {
-      SCANLINE_ASSIGN_OR_RETURN(const Paths files, ExpandPath(path));
-      all.insert(all.end(), files.begin(), files.end());
-    }
+    for (const std::string& path : named) SCANLINE_RETURN_IF_ERROR(ExpandPath(path, all));
   }
-  if (std::count(all.begin(), all.end(), "-") > 1) {
+  if (std::count(all.files.begin(), all.files.end(), "-") > 1) {
     return absl::InvalidArgumentError("- stands for standard input, which can be read only once");
   }
   return all;

@@ -7,14 +7,23 @@
 
 namespace scanline::cli {
 
+struct Inputs {
+  std::vector<std::string> files;
+  std::vector<std::string> notes;  // For the user: what was left out although it may be meant.
+};
+
 // The files that `arguments` stand for, in their order. An argument is
 //   -            standard input, taken as the bytes of one clip
 //   @list.txt    one argument a line; empty lines and lines that begin with # do not count
-//   a folder     every file under it that LooksLikeVideo, sorted by path; hidden entries are left
-//                out, links to folders are not followed
+//   a folder     every file under it that LooksLikeVideo or is NamedLikeVideo, sorted by path. A
+//                video's name alone is enough, so that an empty file or a link to nothing fails
+//                instead of being lost. Hidden entries are left out, links to folders are not
+//                followed, folders that may not be read have a note
 //   a pattern    with * ? or [, where no file has that very name: what it matches, sorted
 //   anything else: a file. It need not exist: whether it does is for SendClip to say.
+// Folders and patterns leave out named pipes, sockets and devices, with a note: reading one that
+// nobody meant may never end.
 // A folder, pattern or list that stands for nothing, and a list that cannot be read, are errors.
-absl::StatusOr<std::vector<std::string>> ExpandInputs(const std::vector<std::string>& arguments);
+absl::StatusOr<Inputs> ExpandInputs(const std::vector<std::string>& arguments);
 
 }  // namespace scanline::cli

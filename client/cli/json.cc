@@ -22,4 +22,13 @@ std::string JsonString(absl::string_view text) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+bool IsUtf8(absl::string_view text) {
+  try {
+    static_cast<void>(nlohmann::json(std::string(text)).dump());
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+}
+
 }  // namespace scanline::cli

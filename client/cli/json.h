@@ -14,4 +14,6 @@ std::string ProtoJson(const google::protobuf::Message& message);
 // U+FFFD.
 std::string JsonString(absl::string_view text);
 
+bool IsUtf8(absl::string_view text);
+
 }  // namespace scanline::cli

@@ -8,7 +8,8 @@
 namespace scanline::cli {
 
 // The member of a JSON object that says what became of a clip: "result":<ClipResult> or
-// "error":{code, reason, message}.
-std::string ResultMember(const absl::StatusOr<v1::ClipResult>& result);
+// "error":{code, reason, message}. Without `logits`, which the server then did not fill in, classes
+// have no such field: 0 would be taken for a logit.
+std::string ResultMember(const absl::StatusOr<v1::ClipResult>& result, bool logits = false);
 
 }  // namespace scanline::cli

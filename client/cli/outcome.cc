@@ -12,7 +12,7 @@
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<absl::string_view, const char*>, 20> kPhrases = {{
+constexpr std::array<std::pair<absl::string_view, const char*>, 21> kPhrases = {{
     {"FIELD_INVALID", "the request is not valid"},
     {"VIDEO_UNREADABLE", "not a video"},
     {"CODEC_UNSUPPORTED", "codec not supported"},
@@ -32,6 +32,7 @@ constexpr std::array<std::pair<absl::string_view, const char*>, 20> kPhrases = {
     {"QUEUE_FULL", "server busy"},
     {kNoAnswerInTime, "out of time"},
     {kFileNotFound, "not found"},
+    {kFileEmpty, "nothing in it"},
     {kFileUnreadable, "not readable"},
 }};
 

@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "client/cli/clip_file.h"
+#include "client/cli/local_error.h"
 
 namespace scanline::cli {
 namespace {
@@ -66,8 +68,15 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
                                         const v1::ServerLimits& limits,
                                         const v1::AnalysisSpec& spec, absl::Duration timeout,
                                         const OnSent& on_sent) {
-  SCANLINE_ASSIGN_OR_RETURN(ClipFile file,
-                            ClipFile::Open(input, [&client] { return client.cancelled(); }));
+  const absl::Time deadline = absl::Now() + timeout;
+  const auto go_on = [&client, deadline, timeout]() -> absl::Status {
+    if (client.cancelled()) return absl::CancelledError("interrupted");
+    if (absl::Now() < deadline) return absl::OkStatus();
+    return MakeClientError(
+        absl::StatusCode::kDeadlineExceeded, kNoAnswerInTime,
+        absl::StrCat("not read to its end within ", absl::FormatDuration(timeout)));
+  };
+  SCANLINE_ASSIGN_OR_RETURN(ClipFile file, ClipFile::Open(input, go_on));
   const uint64_t size = file.size().value_or(0);
   SCANLINE_RETURN_IF_ERROR(CheckUploadSize(size, limits));
   // A server that tells no limit takes everything in one message, or says that it does not.
@@ -76,7 +85,12 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
   std::string head;
   if (size <= most) {
     SCANLINE_ASSIGN_OR_RETURN(head, ReadUpTo(file, most + 1));
-    if (head.size() <= most) return client.Classify(std::move(head), spec, timeout);
+    if (head.empty()) {
+      return MakeClientError(absl::StatusCode::kFailedPrecondition, kFileEmpty, "it has 0 bytes");
+    }
+    if (head.size() <= most) {
+      return client.Classify(std::move(head), spec, deadline - absl::Now());
+    }
     SCANLINE_RETURN_IF_ERROR(CheckUploadSize(head.size(), limits));
   }
   UploadBytes bytes = BytesOf(file, head, limits);
@@ -88,7 +102,7 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
       return file.Rewind();
     };
   }
-  return client.Upload(bytes, spec, timeout, [&](uint64_t sent) {
+  return client.Upload(bytes, spec, deadline - absl::Now(), [&](uint64_t sent) {
     if (on_sent) on_sent(sent, bytes.size);
   });
 }

@@ -15,7 +15,8 @@ using OnSent = std::function<void(uint64_t sent, uint64_t total)>;
 
 // Labels for an input, "-" being standard input: in one message where it fits, else in pieces that
 // are read as they are sent, in bounded memory. A regular file is read twice then: its SHA-256 goes
-// ahead. Errors carry a ClientError: of the server, FILE_NOT_FOUND, FILE_UNREADABLE, or
+// ahead. `timeout` is for all of it: for a pipe also the wait for its writer. Errors carry a
+// ClientError: of the server, NO_ANSWER_IN_TIME, FILE_NOT_FOUND, FILE_EMPTY, FILE_UNREADABLE, or
 // CLIP_TOO_LARGE, which is said before the bytes are read where the size is known.
 absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client,
                                         const v1::ServerLimits& limits,

@@ -1,5 +1,8 @@
 #include "client/cli/sniff.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/match.h"
 
 namespace scanline::cli {
@@ -78,6 +81,15 @@ bool LooksLikeVideo(absl::string_view head) {
   }
   return IsIsoMedia(head) || IsTransportStream(head) || IsStartCodeStream(head) ||
          IsAnimatedPng(head);
+}
+
+bool NamedLikeVideo(absl::string_view name) {
+  static constexpr const char* kEndings[] = {".3g2",  ".3gp",  ".asf",  ".avi",  ".flv",  ".h264",
+                                             ".h265", ".hevc", ".ivf",  ".m2v",  ".m2ts", ".m4v",
+                                             ".mkv",  ".mov",  ".mp4",  ".mpeg", ".mpg",  ".mxf",
+                                             ".ogv",  ".vob",  ".webm", ".wmv",  ".y4m"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [name](const char* ending) { return absl::EndsWithIgnoreCase(name, ending); });
 }
 
 }  // namespace scanline::cli

@@ -13,4 +13,7 @@ inline constexpr size_t kSniffBytes = 1024;
 // is clearly no video; only the server's decoder knows the rest.
 bool LooksLikeVideo(absl::string_view head);
 
+// Whether a file's name ends as those of videos do, ".mp4". Not ".ts", which is TypeScript's too.
+bool NamedLikeVideo(absl::string_view name);
+
 }  // namespace scanline::cli

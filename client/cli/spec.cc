@@ -28,6 +28,7 @@ v1::AnalysisSpec SpecOf(const Args& args) {
   spec.set_include_sampling(true);
   spec.mutable_classify()->set_top_k(static_cast<uint32_t>(args.top_k));
   spec.mutable_classify()->set_min_score(static_cast<float>(args.min_score));
+  spec.mutable_classify()->set_include_logits(args.include_logits);
   v1::SamplingSpec& sampling = *spec.mutable_sampling();
   sampling.set_frame_count(static_cast<uint32_t>(args.frames));
   sampling.set_sample_rate_hz(args.sample_rate_hz);

@@ -260,6 +260,7 @@ TEST(SpecOf, LeavesUnsetWhatWasNotAskedFor) {
   EXPECT_THAT(spec.tasks(), ElementsAre(v1::TASK_CLASSIFY));
   EXPECT_TRUE(spec.include_sampling());
   EXPECT_EQ(spec.classify().top_k(), 5U);
+  EXPECT_FALSE(spec.classify().include_logits());
   EXPECT_EQ(spec.sampling().ByteSizeLong(), 0U);
 }
 
@@ -268,10 +269,11 @@ TEST(SpecOf, CarriesEverySamplingFlag) {
       {"classify",         "x", "--model",         "m16", "--min-score",     "0.25",
        "--frames",         "8", "--start",         "0.1", "--end",           "12.000000001",
        "--sample-rate",    "4", "--window",        "2",   "--window-stride", "0.5",
-       "--temporal-views", "4", "--spatial-views", "3",   "--allow-partial"}));
+       "--temporal-views", "4", "--spatial-views", "3",   "--allow-partial", "--include-logits"}));
   EXPECT_EQ(spec.model(), "models/m16");
   EXPECT_EQ(spec.classify().min_score(), 0.25F);
   EXPECT_TRUE(spec.allow_partial());
+  EXPECT_TRUE(spec.classify().include_logits());
   const v1::SamplingSpec& s = spec.sampling();
   EXPECT_EQ(s.frame_count(), 8U);
   EXPECT_EQ(s.start_offset().nanos(), 100'000'000);

@@ -81,6 +81,26 @@ TEST(Ndjson, StaysJsonWhateverAFileIsCalled) {
   outcome.input = "a\xFF\n";
   const std::string row = MakeNdjson()->Row(outcome);
   EXPECT_EQ(nlohmann::json::parse(row)["input"], "a\uFFFD\n");
+  EXPECT_EQ(nlohmann::json::parse(row)["input_bytes"], "Yf8K");
+  EXPECT_EQ(nlohmann::json::parse(MakeNdjson()->Row(Failed())).count("input_bytes"), 0U);
+}
+
+TEST(Ndjson, HasLogitsOnlyWhereTheyWereAskedFor) {
+  const auto first_classes = [](const std::unique_ptr<ClipFormat>& format) {
+    auto row = nlohmann::json::parse(All(*format, {WithWindows()}));
+    if (row.is_array()) row = row[0];
+    EXPECT_EQ(row["result"]["windows"][1]["classes"].size(), 2U);
+    return std::vector<nlohmann::json>{row["result"]["classes"][0],
+                                       row["result"]["windows"][1]["classes"][0]};
+  };
+  for (const auto& one : {first_classes(MakeNdjson()), first_classes(MakeJson())}) {
+    for (const nlohmann::json& answer : one) {
+      EXPECT_EQ(answer.dump(), R"({"class_index":1,"label":"walking","score":0.91})");
+    }
+  }
+  for (const auto& one : {first_classes(MakeNdjson(true)), first_classes(MakeJson(true))}) {
+    for (const nlohmann::json& answer : one) EXPECT_EQ(answer["logit"], 0);
+  }
 }
 
 TEST(Json, IsOneArray) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,7 +14,9 @@ namespace scanline::cli {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::string kMp4(
     "\0\0\0\x20"
@@ -45,34 +48,77 @@ TEST_F(ExpandInputsTest, FindsVideosInAFolderByContentInSortedOrder) {
   const std::string b = Write("clips/b.mp4", kMp4);
   const std::string c = Write("clips/deep/er/c.dat", kMp4);
   const std::string a = Write("clips/a", kMp4);
-  Write("clips/notes.mp4", "not a video, whatever its name says");
-  Write("clips/empty.mp4", "");
+  Write("clips/notes.txt", "not a video");
+  Write("clips/empty.log", "");
+  std::filesystem::create_symlink("nowhere", Path("clips/link"));
   Write("clips/.hidden.mp4", kMp4);
   Write("clips/.git/d.mp4", kMp4);
   const auto inputs = ExpandInputs({Path("clips")});
   ASSERT_TRUE(inputs.ok()) << inputs.status();
-  EXPECT_THAT(*inputs, ElementsAre(a, b, c));
+  EXPECT_THAT(inputs->files, ElementsAre(a, b, c));
+  EXPECT_THAT(inputs->notes, ElementsAre());
+}
+
+TEST_F(ExpandInputsTest, LosesNothingInAFolderThatIsNamedLikeAVideo) {
+  const std::string empty = Write("clips/Empty.MP4", "");
+  const std::string text = Write("clips/text.mkv", "not a video, whatever its name says");
+  std::filesystem::create_symlink("nowhere", Path("clips/dangling.mp4"));
+  std::filesystem::create_symlink("loop.mp4", Path("clips/loop.mp4"));
+  Write("clips/folder.mp4/readme.txt", "a folder is searched whatever its name");
+  const auto inputs = ExpandInputs({Path("clips")});
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  EXPECT_THAT(inputs->files,
+              ElementsAre(empty, Path("clips/dangling.mp4"), Path("clips/loop.mp4"), text));
+  EXPECT_THAT(inputs->notes, ElementsAre());
+}
+
+TEST_F(ExpandInputsTest, LeavesOutPipesSocketsAndDevicesOfFoldersAndPatternsAndSaysSo) {
+  const std::string clip = Write("clips/a.mp4", kMp4);
+  for (const char* name : {"1.mp4", "2.mp4", "3.mp4", "4.mp4", "5.mp4", "6.mp4", "not-named-so"}) {
+    ASSERT_EQ(mkfifo(Path(std::string("clips/") + name).c_str(), 0600), 0);
+  }
+  std::filesystem::create_symlink("/dev/null", Path("clips/null.mp4"));
+  const auto folder = ExpandInputs({Path("clips")});
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_THAT(folder->files, ElementsAre(clip));
+  ASSERT_EQ(folder->notes.size(), 1U);
+  EXPECT_THAT(folder->notes[0], StartsWith(Path("clips") + ": skipped 7: "));
+  EXPECT_THAT(folder->notes[0], EndsWith(" and 2 more"));
+
+  const auto pattern = ExpandInputs({Path("clips/[a1n]*.mp4")});
+  ASSERT_TRUE(pattern.ok()) << pattern.status();
+  EXPECT_THAT(pattern->files, ElementsAre(clip));
+  EXPECT_THAT(pattern->notes,
+              ElementsAre(Path("clips/[a1n]*.mp4") + ": skipped 2: " + Path("clips/1.mp4") +
+                          " (a named pipe), " + Path("clips/null.mp4") + " (a device)"));
+
+  EXPECT_EQ(ErrorFor({Path("clips/1*")}), "nothing matches " + Path("clips/1*") + "; skipped 1: " +
+                                              Path("clips/1.mp4") + " (a named pipe)");
+  // A name says that it is meant.
+  EXPECT_THAT(ExpandInputs({Path("clips/1.mp4")})->files, ElementsAre(Path("clips/1.mp4")));
 }
 
 TEST_F(ExpandInputsTest, TakesFilesAsNamedInTheOrderNamed) {
   const std::string text = Write("notes.txt", "text");
   const auto inputs = ExpandInputs({Path("missing.mp4"), text, "-"});
   ASSERT_TRUE(inputs.ok()) << inputs.status();
-  EXPECT_THAT(*inputs, ElementsAre(Path("missing.mp4"), text, "-"));
+  EXPECT_THAT(inputs->files, ElementsAre(Path("missing.mp4"), text, "-"));
 }
 
 TEST_F(ExpandInputsTest, ExpandsPatternsUnlessAFileHasThatName) {
   const std::string two = Write("2.mp4", kMp4);
   const std::string one = Write("1.mp4", kMp4);
   const std::string literal = Write("[x].mp4", kMp4);
-  EXPECT_THAT(*ExpandInputs({Path("?.mp4")}), ElementsAre(one, two));
-  EXPECT_THAT(*ExpandInputs({literal}), ElementsAre(literal));
+  EXPECT_THAT(ExpandInputs({Path("?.mp4")})->files, ElementsAre(one, two));
+  EXPECT_THAT(ExpandInputs({literal})->files, ElementsAre(literal));
+  std::filesystem::create_symlink("nowhere", Path("[y].mp4"));
+  EXPECT_THAT(ExpandInputs({Path("[y].mp4")})->files, ElementsAre(Path("[y].mp4")));
 }
 
 TEST_F(ExpandInputsTest, ReadsLists) {
   const std::string one = Write("1.mp4", kMp4);
   const std::string list = Write("list.txt", "# a comment\n\n" + one + "\r\n" + Path("no.mp4"));
-  EXPECT_THAT(*ExpandInputs({"@" + list}), ElementsAre(one, Path("no.mp4")));
+  EXPECT_THAT(ExpandInputs({"@" + list})->files, ElementsAre(one, Path("no.mp4")));
 }
 
 TEST_F(ExpandInputsTest, RefusesWhatStandsForNothing) {

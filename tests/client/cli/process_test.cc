@@ -4,12 +4,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "tests/client/service_double.h"
@@ -18,6 +20,7 @@ namespace scanline::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -162,6 +165,26 @@ TEST_F(Scanline, Exit3StopsARunWhoseServerIsDraining) {
   EXPECT_THAT(result.err, HasSubstr("inputs not done"));
 }
 
+TEST_F(Scanline, Exit3WhereTheServerGoesAwayMidway) {
+  const std::string walk = Write("walk.mp4", "walk");
+  const std::string stuck = Write("stuck.mp4", "stuck");
+  Process process(Command({"classify", walk, stuck, walk, walk, walk, "--jobs", "1"}));
+  ASSERT_TRUE(process.WaitForText("walking"));
+  while (server_.attempts() < 2) absl::SleepFor(absl::Milliseconds(5));
+  server_.Shutdown();
+  const ProcessResult result = process.Finish();
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(Line(result, 0)["input"], walk);
+  EXPECT_EQ(Line(result, 1)["error"]["code"], "UNAVAILABLE");
+  // The next one may have begun before the first's failure was known; none is left uncounted.
+  const auto failed = std::count(result.out.begin(), result.out.end(), '\n') - 1;
+  EXPECT_THAT(failed, AnyOf(1, 2));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no server at " + server_.host_port()),
+                                EndsWith(absl::StrCat("scanline: ", failed, " of 5 inputs failed\n",
+                                                      "scanline: stopped: ", 4 - failed,
+                                                      " of 5 inputs not done\n"))));
+}
+
 TEST_F(Scanline, Exit4ForAnUnknownModelAndNamesThoseThatThereAre) {
   const ProcessResult result = Run({"classify", Write("a.mp4", "walk"), "--model", "m61"});
   EXPECT_EQ(result.exit_code, 4);
@@ -194,13 +217,67 @@ TEST_F(Scanline, Exit130OnInterruptPrintsWhatIsFinished) {
   EXPECT_EQ(result.err, "scanline: interrupted: 4 of 5 inputs not done\n");
 }
 
-TEST_F(Scanline, ASecondInterruptEndsItWhateverItWaitsFor) {
-  Process process(Command({"classify", "-"}));  // Its standard input stays open.
-  process.WaitForText("never", 1);
-  process.Signal(SIGINT);
-  process.WaitForText("never", 1);
-  process.Signal(SIGINT);
-  EXPECT_EQ(process.Finish().exit_code, 130);
+// Whatever a clip is waited for, one interrupt ends it. Its standard input stays open meanwhile.
+TEST_F(Scanline, OneInterruptEndsTheWaitForInput) {
+  const std::string pipe = root_ + "/pipe.mp4";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    for (const std::string& input : {std::string("-"), pipe}) {
+      Process process(Command({"classify", Write("walk.mp4", "walk"), input}));
+      ASSERT_TRUE(process.WaitForText("walking")) << input;
+      process.Signal(signal);
+      ASSERT_TRUE(process.WaitForText("1 of 2 inputs not done", 10)) << input;
+      const ProcessResult result = process.Finish();
+      EXPECT_EQ(result.exit_code, 130) << input;
+      EXPECT_EQ(result.err, "scanline: interrupted: 1 of 2 inputs not done\n");
+    }
+  }
+}
+
+// Neither a pipe that nobody writes to nor one that never ends holds a run up for ever.
+TEST_F(Scanline, TheTimeoutCoversReading) {
+  const std::string pipe = root_ + "/pipe.mp4";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Process process(Command({"classify", pipe, "-", "--timeout", "0.5"}));
+  ASSERT_TRUE(process.WaitForText("2 of 2 inputs failed", 10));
+  const ProcessResult result = process.Finish();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("pipe.mp4: out of time (NO_ANSWER_IN_TIME): not read to its "
+                                    "end within 500ms\n"));
+  EXPECT_EQ(Line(result, 1)["error"]["reason"], "NO_ANSWER_IN_TIME");
+}
+
+TEST_F(Scanline, ReadsANamedPipeAndAProcessSubstitution) {
+  const std::string pipe = root_ + "/pipe.mp4";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string script = "(sleep 0.3; printf walk; sleep 0.3; printf ' on') > " + pipe +
+                             " & exec \"$0\" \"$@\" " + pipe +
+                             " <(sleep 0.3; printf walk; sleep 0.3; printf ' on')";
+  Words argv = {"/bin/bash", "-c", script};
+  const Words command = Command({"classify"});
+  argv.insert(argv.end(), command.begin(), command.end());
+  const ProcessResult result = testing::RunProcess(argv);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Line(result, 0)["input"], pipe);
+  EXPECT_EQ(Line(result, 0)["result"]["classes"][0]["label"], "walking");
+  EXPECT_EQ(Line(result, 1)["result"]["classes"][0]["label"], "walking");
+}
+
+TEST_F(Scanline, AFolderLosesNoInputSilently) {
+  Write("1_empty.mp4", "");
+  std::filesystem::create_symlink("nowhere", root_ + "/2_dangling.mp4");
+  Write("3_walk.mp4", "walk");
+  ASSERT_EQ(mkfifo((root_ + "/4_pipe.mp4").c_str(), 0600), 0);
+  Write("notes.txt", "");
+  const ProcessResult result = Run({"classify", root_});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(Line(result, 0)["error"]["reason"], "FILE_EMPTY");
+  EXPECT_EQ(Line(result, 1)["error"]["reason"], "FILE_NOT_FOUND");
+  EXPECT_EQ(Line(result, 2)["result"]["classes"][0]["label"], "walking");
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 3);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("scanline: " + root_ + ": skipped 1: 4_pipe.mp4 (a named pipe)\n"),
+                    HasSubstr("scanline: 2 of 3 inputs failed\n")));
 }
 
 TEST_F(Scanline, FailFastStops) {

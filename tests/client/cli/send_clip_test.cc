@@ -21,7 +21,9 @@ class SendClipTest : public ::testing::Test {
   }
 
   static std::string Write(const std::string& bytes) {
-    const std::string path = ::testing::TempDir() + "/send-clip";
+    // A file for each test: they run side by side.
+    const std::string path = ::testing::TempDir() + "/send-clip-" +
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
@@ -62,6 +64,7 @@ TEST_F(SendClipTest, SendsTheWholeFileAgainToABusyServer) {
 TEST_F(SendClipTest, NamesWhatIsWrong) {
   EXPECT_EQ(ErrorOf(Send(::testing::TempDir() + "/none.mp4").status()).reason, "FILE_NOT_FOUND");
   EXPECT_EQ(ErrorOf(Send(::testing::TempDir()).status()).reason, "FILE_UNREADABLE");
+  EXPECT_EQ(ErrorOf(Send(Write("")).status()).reason, "FILE_EMPTY");
   EXPECT_EQ(ErrorOf(Send(Write(std::string(3'000'001, 'x'))).status()).reason, "CLIP_TOO_LARGE");
   EXPECT_EQ(server_.attempts(), 0);
 }

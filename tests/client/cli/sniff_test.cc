@@ -67,5 +67,14 @@ TEST(LooksLikeVideo, LeavesOutStillsAndSound) {
                                  8)));
 }
 
+TEST(NamedLikeVideo, GoesByTheEndOfTheName) {
+  for (const char* name : {"a.mp4", "A.MP4", "dir/a.b.webm", ".mkv", "x.m2ts"}) {
+    EXPECT_TRUE(NamedLikeVideo(name)) << name;
+  }
+  for (const char* name : {"mp4", "a.mp4.txt", "a.mp4.part", "index.ts", "song.m4a", ""}) {
+    EXPECT_FALSE(NamedLikeVideo(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace scanline::cli
