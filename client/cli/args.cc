@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/number_check.h"
 #include "client/cli/did_you_mean.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/help.h"
