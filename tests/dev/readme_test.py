@@ -54,7 +54,8 @@ def start_server(scratch):
     else:
         lines = []
     if len(lines) != 2:
-        os.killpg(server.pid, signal.SIGKILL)
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
         sys.exit("./dev serve did not start:\n" + (scratch / "server.log").read_text())
     return server, lines[0], lines[1]
 

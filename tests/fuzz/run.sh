@@ -1,12 +1,12 @@
 #!/bin/bash
-# Runs one fuzz program from its seeds for SCANLINE_FUZZ_SECONDS (45: with start-up a test ends
-# within a minute). Usage: run.sh PROGRAM SEEDS... New inputs go to a scratch folder; an input that
-# fails is left in the folder fuzz/failures of the build, and belongs into SEEDS once it is fixed.
+# Runs one fuzz program from its seeds for SCANLINE_FUZZ_SECONDS (30). New inputs go to a scratch
+# folder; an input that fails is left in the folder fuzz/failures of the build, and belongs into
+# SEEDS once it is fixed. Usage: run.sh PROGRAM SEEDS...
 set -euo pipefail
 
 program=$1
 shift
-seconds=${SCANLINE_FUZZ_SECONDS:-45}
+seconds=${SCANLINE_FUZZ_SECONDS:-30}
 failures=$(dirname "$program")/failures/$(basename "$program")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
