@@ -101,7 +101,7 @@ def test_connections_that_send_no_request_delay_no_probe():
         for page in ("/livez", "/readyz"):
             begin = time.monotonic()
             assert server.get(page) == (200, "ok\n")
-            assert time.monotonic() - begin < 1, page
+            assert time.monotonic() - begin < 2, page
 
 
 def handled(server, method):
@@ -116,16 +116,15 @@ def test_calls_given_up_before_their_message_came_are_cancelled_ones():
     """gRPC itself answers them UNIMPLEMENTED, which nobody sees: it is no missing method."""
     with running("--workers", "1") as server:
         open_call = server.channel.stream_stream("/scanline.v1.VideoService/AnalyzeClip")
-        for _ in range(8):
+        until = time.monotonic() + 10
+        while sum(handled(server, "AnalyzeClip").values()) < 8 and time.monotonic() < until:
             given_up = threading.Event()
             call = open_call(iter(given_up.wait, True))  # no message, and no end of them
-            time.sleep(0.02)
+            time.sleep(0.02)  # a call that the server has not seen yet counts for nothing
             call.cancel()
             given_up.set()
-        until = time.monotonic() + 5
-        while sum(handled(server, "AnalyzeClip").values()) < 8 and time.monotonic() < until:
-            time.sleep(0.02)
-        assert handled(server, "AnalyzeClip") == {"Cancelled": 8}
+        codes = handled(server, "AnalyzeClip")
+        assert set(codes) == {"Cancelled"} and codes["Cancelled"] >= 8
         with pytest.raises(grpc.RpcError):
             server.video.EmbedText(pb.EmbedTextRequest(), timeout=10)
         assert handled(server, "EmbedText") == {"Unimplemented": 1}
