@@ -172,6 +172,10 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
   const double cpu_start = ThreadCpuSeconds();
   SCANLINE_RETURN_IF_ERROR(cancel.Check(Reason::kExpiredInDecode));
   SCANLINE_RETURN_IF_ERROR(ValidateSpec(spec));
+  SCANLINE_ASSIGN_OR_RETURN(const bool has_bytes, input.Reaches(1));
+  if (!has_bytes) {
+    return MakeError(Reason::kVideoUnreadable, "expected the bytes of a video, found 0 bytes");
+  }
   EarlyPictures early;
   if (input.Arriving()) early = EarlyPictures::Collect(input, spec, options.limits, cancel);
   SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(input, options.limits, cancel));

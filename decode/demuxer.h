@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/cancel.h"
+#include "decode/byte_input.h"
 #include "decode/byte_source.h"
 #include "decode/libav.h"
 #include "decode/libav_log.h"
@@ -56,8 +58,11 @@ class Demuxer {
   absl::Status ChooseStream(int64_t max_pixels);
   // Where the file must end at the earliest, by its index and by the size in an AVI's head.
   absl::StatusOr<int64_t> NamedEnd() const;
+  // The container names bytes behind the last one.
+  absl::StatusOr<bool> BytesAreMissing() const;
 
   ByteInput& input_;
+  std::optional<PrefixInput> whole_fragments_;  // what libav reads where the last one is cut
   Cancel cancel_;
   LibavFindings* findings_;
   std::unique_ptr<ByteSource> source_;  // libav keeps its address
