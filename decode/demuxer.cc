@@ -77,6 +77,7 @@ Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings
     : input_(input),
       cancel_(cancel),
       findings_(findings),
+      access_(access),
       source_(std::make_unique<ByteSource>(input, cancel, access)),
       format_(avformat_alloc_context()) {}
 
@@ -104,12 +105,12 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   const int opened = avformat_open_input(&format, nullptr, nullptr, nullptr);
   format_.reset(format);
   SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
-  if (opened < 0 && !whole_fragments_) {
+  if (opened < 0 && !whole_fragments_ && access_ == ByteSource::Access::kAnywhere) {
     // libav refuses the whole file where the description of its last fragment is cut.
     SCANLINE_ASSIGN_OR_RETURN(const auto cut, FindCutFragment(input_, cancel_));
     if (cut) {
       whole_fragments_.emplace(input_, *cut);
-      source_ = std::make_unique<ByteSource>(*whole_fragments_, cancel_);
+      source_ = std::make_unique<ByteSource>(*whole_fragments_, cancel_, access_);
       format_.reset(avformat_alloc_context());
       return OpenFormat(max_pixels);
     }

@@ -65,6 +65,7 @@ class Demuxer {
   std::optional<PrefixInput> whole_fragments_;  // what libav reads where the last one is cut
   Cancel cancel_;
   LibavFindings* findings_;
+  ByteSource::Access access_;
   std::unique_ptr<ByteSource> source_;  // libav keeps its address
   FormatPtr format_;
   AVStream* stream_ = nullptr;  // owned by format_
