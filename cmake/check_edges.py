@@ -67,7 +67,7 @@ RULES = {
     "client/render/": rule("client/render", "base", libraries=["libav"]),
     "bench/": rule("bench", "tests/support", "base", "decode", "model", "client", "proto",
                    libraries=["Torch", "libav", GRPC]),
-    "tests/support/": rule("tests/support", "base"),
+    "tests/support/": rule("tests/support", "base", "decode"),
     "tests/fuzz/": rule("tests/fuzz", "tests/support", "base", "decode", "model", "server", "proto",
                         libraries=[GRPC]),
     "tests/e2e/": rule("tests", "client", "server", "proto", "base", "decode", "model",

@@ -112,24 +112,6 @@ def handled(server, method):
             for line in lines}
 
 
-def test_calls_given_up_before_their_message_came_are_cancelled_ones():
-    """gRPC itself answers them UNIMPLEMENTED, which nobody sees: it is no missing method."""
-    with running("--workers", "1") as server:
-        open_call = server.channel.stream_stream("/scanline.v1.VideoService/AnalyzeClip")
-        until = time.monotonic() + 10
-        while sum(handled(server, "AnalyzeClip").values()) < 8 and time.monotonic() < until:
-            given_up = threading.Event()
-            call = open_call(iter(given_up.wait, True))  # no message, and no end of them
-            time.sleep(0.02)  # a call that the server has not seen yet counts for nothing
-            call.cancel()
-            given_up.set()
-        codes = handled(server, "AnalyzeClip")
-        assert set(codes) == {"Cancelled"} and codes["Cancelled"] >= 8
-        with pytest.raises(grpc.RpcError):
-            server.video.EmbedText(pb.EmbedTextRequest(), timeout=10)
-        assert handled(server, "EmbedText") == {"Unimplemented": 1}
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_loses_nothing_and_exits_with_0(number):
     """Callers go on through the lame-duck wait; every call that was let in is answered."""

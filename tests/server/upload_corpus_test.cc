@@ -41,6 +41,7 @@ std::string Essence(const Outcome& outcome) {
   }
   v1::ClipResult result = outcome.result;
   result.clear_timing();
+  result.mutable_usage()->clear_frames_decoded();  // a forecast may have decoded more
   result.mutable_usage()->clear_batch_size();
   result.mutable_usage()->clear_batch_tokens();
   return result.SerializeAsString();
