@@ -21,7 +21,7 @@ class ClipFormat {
 // {"input": ..., "result": <ClipResult>} or {"input": ..., "error": {code, reason, message}},
 // one a line, or as the elements of one array. An input whose name is not UTF-8 also has
 // "input_bytes": the name in base64. Parts that were not asked for are left out: logits (`logits`:
-// they were asked for), embeddings, detections, text_matches and windows where empty.
+// they were asked for), embeddings, detections, text_matches, windows and pictures.
 std::unique_ptr<ClipFormat> MakeNdjson(bool logits = false);
 std::unique_ptr<ClipFormat> MakeJson(bool logits = false);
 

@@ -39,6 +39,7 @@ std::string ResultJson(const v1::ClipResult& result, bool logits) {
     if (!logits) EraseLogits(window);
     EraseEmpty(window, {"text_matches"});
   }
+  if (json.contains("sampling")) EraseEmpty(json["sampling"], {"frames"});
   EraseEmpty(json, {"embeddings", "detections", "text_matches", "windows", "from_cache"});
   return json.dump();
 }
