@@ -53,10 +53,10 @@ RULES = {
     "model/": rule("model", "base", libraries=["Torch"]),
     # The formats of a bundle's files: free of Torch, shared by the loader and the importer.
     **{f"model/{name}": rule("model/config.h", "model/safetensors.h", "model/strict_json.h",
-                             "model/tensor_spec.h", "base")
-       for name in ("config", "safetensors", "strict_json", "tensor_spec")},
+                             "model/tensor_spec.h", "model/text_list.h", "base")
+       for name in ("config", "safetensors", "strict_json", "tensor_spec", "text_list")},
     "model/checkpoint/": rule("model/checkpoint", "model/config.h", "model/safetensors.h",
-                              "model/tensor_spec.h", "base"),
+                              "model/tensor_spec.h", "model/text_list.h", "base"),
     "model/kernels/": rule("model/kernels", libraries=["CUDA"], only=True),
     "proto/": rule("proto", libraries=[GRPC]),
     "server/": rule("server", "proto", "base", "decode", "model", libraries=[GRPC]),

@@ -21,6 +21,22 @@ class ByteInput {
   virtual absl::StatusOr<int64_t> Size() = 0;
   // Whether the file has at least `bytes` bytes.
   virtual absl::StatusOr<bool> Reaches(int64_t bytes) = 0;
+  // Whether bytes are still to come. Does not wait.
+  virtual bool Arriving() const { return false; }
+};
+
+// The first `size` bytes of another input, borrowed, as a file of their own.
+class PrefixInput final : public ByteInput {
+ public:
+  PrefixInput(ByteInput& whole, int64_t size) : whole_(whole), size_(size) {}
+
+  absl::StatusOr<int64_t> Read(int64_t offset, uint8_t* out, int64_t size) override;
+  absl::StatusOr<int64_t> Size() override { return size_; }
+  absl::StatusOr<bool> Reaches(int64_t bytes) override { return bytes <= size_; }
+
+ private:
+  ByteInput& whole_;
+  int64_t size_;
 };
 
 // A file in memory, borrowed.

@@ -11,13 +11,15 @@ namespace {
 constexpr int kBufferBytes = 32 << 10;
 }  // namespace
 
-ByteSource::ByteSource(ByteInput& input, const Cancel& cancel) : input_(input), cancel_(cancel) {
+ByteSource::ByteSource(ByteInput& input, const Cancel& cancel, Access access)
+    : input_(input), cancel_(cancel), access_(access) {
   auto* buffer = static_cast<unsigned char*>(av_malloc(kBufferBytes));
   avio_ = avio_alloc_context(buffer, kBufferBytes, /*write_flag=*/0, this, Read, nullptr, Seek);
   if (avio_ == nullptr) {
     av_free(buffer);
     throw std::bad_alloc();
   }
+  if (access_ == Access::kForward) avio_->seekable = 0;
 }
 
 ByteSource::~ByteSource() {
@@ -45,6 +47,7 @@ int64_t ByteSource::Seek(void* self, int64_t offset, int whence) {
   whence &= ~AVSEEK_FORCE;
   if (whence == SEEK_CUR) offset += source->position_;
   if (whence == AVSEEK_SIZE || whence == SEEK_END) {
+    if (source->access_ == Access::kForward) return AVERROR(ENOSYS);
     const auto size = source->input_.Size();
     if (!size.ok()) return source->Fail(size.status());
     if (whence == AVSEEK_SIZE) return *size;

@@ -16,7 +16,11 @@ namespace scanline {
 // the address of this object is kept by libav.
 class ByteSource {
  public:
-  ByteSource(ByteInput& input, const Cancel& cancel);
+  // kForward: libav is told that it cannot look ahead, so it takes what comes, in order, and asks
+  // for neither the size nor the tail of a file that is still arriving.
+  enum class Access { kAnywhere, kForward };
+
+  ByteSource(ByteInput& input, const Cancel& cancel, Access access);
   ~ByteSource();
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
@@ -34,6 +38,7 @@ class ByteSource {
 
   ByteInput& input_;
   Cancel cancel_;
+  Access access_;
   int64_t position_ = 0;
   bool sought_past_end_ = false;
   absl::Status failure_;

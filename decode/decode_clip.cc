@@ -8,8 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "base/error.h"
 #include "base/status_macros.h"
-#include "decode/color_convert.h"
+#include "decode/early_pictures.h"
 #include "decode/picture.h"
+#include "decode/picture_maker.h"
 #include "decode/sampling_plan.h"
 #include "decode/video_reader.h"
 
@@ -22,7 +23,7 @@ constexpr int kMaxWalks = 3;
 // Above this share of damaged frames or packets a clip counts as corrupt (docs/errors.md).
 constexpr double kMaxCorruptShare = 0.05;
 
-using Watch = std::function<absl::Status(const FullFrame&)>;
+using Watch = PictureMaker::Watch;
 
 absl::Status CheckClipBytes(const FrameSpec& spec, size_t frames, int64_t limit) {
   const double wanted =
@@ -37,73 +38,63 @@ absl::Status CheckClipBytes(const FrameSpec& spec, size_t frames, int64_t limit)
       {{"limit", absl::StrCat(limit)}, {"actual", absl::StrFormat("%.0f", wanted)}});
 }
 
-// Turns decoded frames into the pictures of a clip, in the order of `frames`.
-class PictureMaker {
+// Fills a clip with the pictures of its frames, in the order of their numbers.
+class ClipFiller {
  public:
-  PictureMaker(const FrameSpec& spec, int64_t max_pixels, const Watch& watch)
-      : spec_(spec), max_pixels_(max_pixels), watch_(watch) {}
+  ClipFiller(const FrameSpec& spec, int64_t max_pixels, const Watch& watch)
+      : spec_(spec), maker_(spec, max_pixels, watch) {}
 
-  // Empties the clip for a walk that looks for `frames` (ascending).
-  void Begin(std::vector<int64_t> frames, Clip& clip) {
+  // Empties the clip for `frames` (ascending) and takes those that `early` has.
+  void Begin(std::vector<int64_t> frames, const EarlyPictures& early, Clip& clip) {
     frames_ = std::move(frames);
     clip.sampled.assign(frames_.size(), {});
     clip.pixels.resize(frames_.size() * spec_.spatial_views * clip.picture_bytes());
     found_ = 0;
+    missing_.clear();
+    for (size_t slot = 0; slot < frames_.size(); ++slot) {
+      const EarlyPictures::Picture* picture = early.Find(frames_[slot]);
+      if (picture == nullptr) {
+        missing_.push_back(frames_[slot]);
+        continue;
+      }
+      std::copy(picture->pixels.begin(), picture->pixels.end(), Pixels(slot, clip));
+      Settle(slot, picture->sampled, picture->source, clip);
+    }
   }
   bool complete() const { return found_ == frames_.size(); }
   const std::vector<int64_t>& frames() const { return frames_; }
+  const std::vector<int64_t>& missing() const { return missing_; }  // at the beginning
 
   absl::Status Add(const WantedFrame& wanted, Clip& clip) {
     const size_t slot =
         std::lower_bound(frames_.begin(), frames_.end(), wanted.index) - frames_.begin();
-    SCANLINE_RETURN_IF_ERROR(colors_.Convert(*wanted.frame, stored_));
-    SCANLINE_ASSIGN_OR_RETURN(const RgbView upright, Upright(wanted));
-    if (watch_) {
-      SCANLINE_RETURN_IF_ERROR(
-          watch_({wanted.index, upright.width, upright.height, upright.data, upright.stride}));
-    }
-    SCANLINE_RETURN_IF_ERROR(MakePictures(
-        spec_, upright, clip.pixels.data() + slot * spec_.spatial_views * clip.picture_bytes()));
-    clip.sampled[slot] = {wanted.index, wanted.pts_seconds, wanted.corrupt};
-    if (found_ == 0) {
-      clip.source.width = upright.width;
-      clip.source.height = upright.height;
-      clip.source.rotation_ccw = RotationCcw(wanted.orientation);
-    }
-    ++found_;
+    SCANLINE_ASSIGN_OR_RETURN(const PictureSource source, maker_.Make(wanted, Pixels(slot, clip)));
+    Settle(slot, {wanted.index, wanted.pts_seconds, wanted.corrupt}, source, clip);
     ++clip.stats.frames_converted;
     return absl::OkStatus();
   }
 
  private:
-  absl::StatusOr<RgbView> Upright(const WantedFrame& wanted) {
-    RgbView view = stored_.view();
-    if (spec_.apply_sample_aspect) {
-      const Size display = DisplaySize({view.width, view.height}, wanted.sample_aspect_num,
-                                       wanted.sample_aspect_den);
-      if (display.width != view.width) {
-        if (int64_t{display.width} * display.height > max_pixels_) {
-          return ResolutionError(display.width, display.height, max_pixels_);
-        }
-        stretched_.resize(static_cast<size_t>(display.width) * display.height * 3);
-        ResizeLinear(view, display, {0, 0, display.width, display.height}, stretched_.data());
-        view = {stretched_.data(), display.width, display.height, ptrdiff_t{display.width} * 3};
-      }
+  uint8_t* Pixels(size_t slot, Clip& clip) const {
+    return clip.pixels.data() + slot * spec_.spatial_views * clip.picture_bytes();
+  }
+
+  // The first frame's size stands for the source.
+  void Settle(size_t slot, const SampledFrame& sampled, const PictureSource& source, Clip& clip) {
+    clip.sampled[slot] = sampled;
+    if (slot == 0) {
+      clip.source.width = source.width;
+      clip.source.height = source.height;
+      clip.source.rotation_ccw = source.rotation_ccw;
     }
-    if (wanted.orientation == Orientation{}) return view;
-    ApplyOrientation(wanted.orientation, view, upright_);
-    return upright_.view();
+    ++found_;
   }
 
   const FrameSpec& spec_;
-  int64_t max_pixels_;
-  const Watch& watch_;
+  PictureMaker maker_;
   std::vector<int64_t> frames_;
+  std::vector<int64_t> missing_;
   size_t found_ = 0;
-  ColorConverter colors_;
-  RgbImage stored_;
-  std::vector<uint8_t> stretched_;
-  RgbImage upright_;
 };
 
 void SetViews(const SamplingPlan& plan, const std::vector<int64_t>& frames, Clip& clip) {
@@ -181,9 +172,16 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
   const double cpu_start = ThreadCpuSeconds();
   SCANLINE_RETURN_IF_ERROR(cancel.Check(Reason::kExpiredInDecode));
   SCANLINE_RETURN_IF_ERROR(ValidateSpec(spec));
+  SCANLINE_ASSIGN_OR_RETURN(const bool has_bytes, input.Reaches(1));
+  if (!has_bytes) {
+    return MakeError(Reason::kVideoUnreadable, "expected the bytes of a video, found 0 bytes");
+  }
+  EarlyPictures early;
+  if (input.Arriving()) early = EarlyPictures::Collect(input, spec, options.limits, cancel);
   SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(input, options.limits, cancel));
+  if (!early.Fits(*reader)) early.Clear();
   Clip clip = EmptyClip(spec);
-  PictureMaker pictures(spec, options.limits.max_pixels, watch);
+  ClipFiller pictures(spec, options.limits.max_pixels, watch);
   for (int walk = 0;; ++walk) {
     if (walk == kMaxWalks) {
       return MakeError(Reason::kVideoCorrupt, "the clip decodes differently each time");
@@ -194,12 +192,17 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
     std::vector<int64_t> frames;  // of a guess that cannot be planned: none, only count
     if (plan.ok()) frames = plan->DistinctFrames();
     SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, frames.size(), options.limits.max_clip_bytes));
-    pictures.Begin(std::move(frames), clip);
-    SCANLINE_ASSIGN_OR_RETURN(const bool walked,
-                              reader->Walk(pictures.frames(), [&](const WantedFrame& f) {
-                                return pictures.Add(f, clip);
-                              }));
-    if (!walked) continue;
+    pictures.Begin(std::move(frames), early, clip);
+    if (!final || !pictures.complete()) {
+      SCANLINE_ASSIGN_OR_RETURN(const bool walked,
+                                reader->Walk(pictures.missing(), [&](const WantedFrame& f) {
+                                  return pictures.Add(f, clip);
+                                }));
+      if (!walked) {
+        early.Clear();
+        continue;
+      }
+    }
     if (!final) {
       SCANLINE_ASSIGN_OR_RETURN(SamplingPlan truth, PlanFrames(spec.sampling, reader->timeline()));
       plan = std::move(truth);
@@ -212,8 +215,9 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
   clip.source.codec = reader->codec();
   clip.source.frames = reader->timeline().frames();
   clip.source.duration_seconds = reader->timeline().end;
-  const int64_t converted = clip.stats.frames_converted;
+  const int64_t converted = clip.stats.frames_converted + early.frames_converted();
   clip.stats = reader->stats();
+  clip.stats.frames_walked += early.frames_walked();
   clip.stats.frames_converted = converted;
   clip.stats.cpu_seconds = ThreadCpuSeconds() - cpu_start;
   SCANLINE_RETURN_IF_ERROR(JudgeDamage(*reader, options.allow_partial, clip));

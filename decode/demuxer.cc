@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "decode/mp4_boxes.h"
 
 extern "C" {
 #include <libavutil/opt.h>
@@ -70,17 +72,20 @@ absl::Status ResolutionError(int width, int height, int64_t max_pixels) {
       {{"limit", absl::StrCat(max_pixels)}, {"actual", absl::StrCat(int64_t{width} * height)}});
 }
 
-Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings)
+Demuxer::Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings,
+                 ByteSource::Access access)
     : input_(input),
       cancel_(cancel),
       findings_(findings),
-      source_(std::make_unique<ByteSource>(input, cancel)),
+      access_(access),
+      source_(std::make_unique<ByteSource>(input, cancel, access)),
       format_(avformat_alloc_context()) {}
 
 absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(ByteInput& input, int64_t max_pixels,
                                                        const Cancel& cancel,
-                                                       LibavFindings* findings) {
-  std::unique_ptr<Demuxer> demuxer(new Demuxer(input, cancel, findings));
+                                                       LibavFindings* findings,
+                                                       ByteSource::Access access) {
+  std::unique_ptr<Demuxer> demuxer(new Demuxer(input, cancel, findings, access));
   SCANLINE_RETURN_IF_ERROR(demuxer->OpenFormat(max_pixels));
   SCANLINE_RETURN_IF_ERROR(demuxer->ChooseStream(max_pixels));
   return demuxer;
@@ -100,6 +105,16 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   const int opened = avformat_open_input(&format, nullptr, nullptr, nullptr);
   format_.reset(format);
   SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
+  if (opened < 0 && !whole_fragments_ && access_ == ByteSource::Access::kAnywhere) {
+    // libav refuses the whole file where the description of its last fragment is cut.
+    SCANLINE_ASSIGN_OR_RETURN(const auto cut, FindCutFragment(input_, cancel_));
+    if (cut) {
+      whole_fragments_.emplace(input_, *cut);
+      source_ = std::make_unique<ByteSource>(*whole_fragments_, cancel_, access_);
+      format_.reset(avformat_alloc_context());
+      return OpenFormat(max_pixels);
+    }
+  }
   if (opened < 0 && findings_->refused_width != 0) {
     return ResolutionError(findings_->refused_width, findings_->refused_height, max_pixels);
   }
@@ -199,6 +214,16 @@ absl::StatusOr<int64_t> Demuxer::NamedEnd() const {
   return known ? std::max(end, int64_t{size} + 7) : end;
 }
 
+absl::StatusOr<bool> Demuxer::BytesAreMissing() const {
+  if (whole_fragments_) return true;
+  SCANLINE_ASSIGN_OR_RETURN(const int64_t end, NamedEnd());
+  SCANLINE_ASSIGN_OR_RETURN(const bool reached, input_.Reaches(end));
+  if (!reached) return true;
+  if (!absl::StrContains(container(), "mp4")) return false;
+  SCANLINE_ASSIGN_OR_RETURN(const auto cut, FindCutFragment(input_, cancel_));
+  return cut.has_value();
+}
+
 absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
   for (int retries = 0; retries < kMaxRetries;) {
     SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
@@ -212,9 +237,7 @@ absl::StatusOr<bool> Demuxer::Read(AVPacket* packet) {
       SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
       read_failed_ = read != AVERROR_EOF;
       // libav takes a cut between two frames for the end.
-      SCANLINE_ASSIGN_OR_RETURN(const int64_t end, NamedEnd());
-      SCANLINE_ASSIGN_OR_RETURN(const bool reached, input_.Reaches(end));
-      bytes_missing_ = !reached;
+      SCANLINE_ASSIGN_OR_RETURN(bytes_missing_, BytesAreMissing());
       return false;
     }
     if (packet->stream_index != stream_->index) continue;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/cancel.h"
+#include "decode/byte_input.h"
 #include "decode/byte_source.h"
 #include "decode/libav.h"
 #include "decode/libav_log.h"
@@ -18,13 +20,16 @@ namespace scanline {
 // art) are no video. The stream is the one that av_find_best_stream names: the default one first,
 // then by bit rate and frames.
 class Demuxer {
+  static constexpr auto kAnywhere = ByteSource::Access::kAnywhere;
+
  public:
   // `input` is borrowed for the life of the object; `findings` too. Errors: VIDEO_UNREADABLE,
   // NO_VIDEO_STREAM, CODEC_UNSUPPORTED, RESOLUTION_LIMIT, EXPIRED_IN_DECODE, CANCELLED, and those
   // of `input`.
   static absl::StatusOr<std::unique_ptr<Demuxer>> Open(ByteInput& input, int64_t max_pixels,
                                                        const Cancel& cancel,
-                                                       LibavFindings* findings);
+                                                       LibavFindings* findings,
+                                                       ByteSource::Access access = kAnywhere);
 
   Demuxer(const Demuxer&) = delete;
   Demuxer& operator=(const Demuxer&) = delete;
@@ -45,17 +50,22 @@ class Demuxer {
   }
 
  private:
-  Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings);
+  Demuxer(ByteInput& input, const Cancel& cancel, LibavFindings* findings,
+          ByteSource::Access access);
   // Why reading had to stop: the client, the deadline, the input.
   absl::Status CheckInterrupted() const;
   absl::Status OpenFormat(int64_t max_pixels);
   absl::Status ChooseStream(int64_t max_pixels);
   // Where the file must end at the earliest, by its index and by the size in an AVI's head.
   absl::StatusOr<int64_t> NamedEnd() const;
+  // The container names bytes behind the last one.
+  absl::StatusOr<bool> BytesAreMissing() const;
 
   ByteInput& input_;
+  std::optional<PrefixInput> whole_fragments_;  // what libav reads where the last one is cut
   Cancel cancel_;
   LibavFindings* findings_;
+  ByteSource::Access access_;
   std::unique_ptr<ByteSource> source_;  // libav keeps its address
   FormatPtr format_;
   AVStream* stream_ = nullptr;  // owned by format_

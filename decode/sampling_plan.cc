@@ -37,11 +37,12 @@ absl::StatusOr<Segment> FindSegment(const SamplingSpec& spec, const Timeline& ti
   const double slack = std::max(kBorderSeconds, timeline.end - timeline.start.back());
   const double wanted_end = spec.end_seconds.value_or(timeline.end);
   if (spec.start_seconds >= timeline.end || wanted_end > timeline.end + slack) {
-    return MakeError(
-        Reason::kSegmentOutOfRange,
-        absl::StrFormat("the clip is %.3f s long; the request asks for %.3f s to %.3f s",
-                        timeline.end, spec.start_seconds, wanted_end),
-        {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
+    return MakeError(Reason::kSegmentOutOfRange,
+                     absl::StrFormat("the clip is %.3f s long; the request asks for %.3f s to %s",
+                                     timeline.end, spec.start_seconds,
+                                     spec.end_seconds ? absl::StrFormat("%.3f s", *spec.end_seconds)
+                                                      : std::string("its end")),
+                     {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
   }
   segment.end = std::min(wanted_end, timeline.end);
   // Several frames may carry one time; all of them count.

@@ -61,6 +61,37 @@ double ThreadCpuSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+Timeline TimelineOf(const AVStream& stream, absl::Span<const int64_t> pts) {
+  AVRational rate = stream.avg_frame_rate;
+  if (rate.num <= 0 || rate.den <= 0) rate = stream.r_frame_rate;
+  const double step = rate.num > 0 && rate.den > 0 ? av_q2d(av_inv_q(rate)) : 1.0 / 25;
+  return BuildTimeline(pts, av_q2d(stream.time_base), std::clamp(step, 1e-4, 1.0));
+}
+
+WantedFrame DescribeFrame(const Demuxer& demuxer, const AVFrame& frame, int64_t index, int64_t pts,
+                          int64_t first_pts, bool corrupt) {
+  const AVStream& stream = *demuxer.stream();
+  WantedFrame wanted;
+  wanted.index = index;
+  if (pts != kNoPts && first_pts != kNoPts) {
+    wanted.pts_seconds =
+        (static_cast<double>(pts) - static_cast<double>(first_pts)) * av_q2d(stream.time_base);
+  }
+  wanted.corrupt = corrupt;
+  wanted.frame = &frame;
+  const uint8_t* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
+  if (matrix == nullptr) {
+    const AVFrameSideData* own = av_frame_get_side_data(&frame, AV_FRAME_DATA_DISPLAYMATRIX);
+    if (own != nullptr) matrix = own->data;
+  }
+  wanted.orientation = OrientationFromMatrix(reinterpret_cast<const int32_t*>(matrix));
+  AVRational aspect = frame.sample_aspect_ratio;
+  if (aspect.num <= 0 || aspect.den <= 0) aspect = demuxer.SampleAspect(frame.width, frame.height);
+  wanted.sample_aspect_num = aspect.num;
+  wanted.sample_aspect_den = aspect.den;
+  return wanted;
+}
+
 VideoReader::VideoReader(ByteInput& input, const DecodeLimits& limits, const Cancel& cancel,
                          std::unique_ptr<LibavFindings> findings, std::unique_ptr<Demuxer> demuxer)
     : input_(input),
@@ -130,20 +161,13 @@ absl::Status VideoReader::ReadIndex(int64_t max_kept_bytes) {
     return MakeError(Reason::kNoVideoStream, "the video stream holds no frames");
   }
   if (!index_.display_pts.empty()) {
-    timeline_ = TimelineOf(index_.display_pts);
+    timeline_ = TimelineOf(*demuxer_->stream(), index_.display_pts);
     first_pts_ = index_.display_pts.front();
   } else {
-    timeline_ = TimelineOf(std::vector<int64_t>(std::max<int64_t>(1, index_.displayed), kNoPts));
+    timeline_ = TimelineOf(*demuxer_->stream(),
+                           std::vector<int64_t>(std::max<int64_t>(1, index_.displayed), kNoPts));
   }
   return index_.exact ? CheckTimeline() : absl::OkStatus();
-}
-
-Timeline VideoReader::TimelineOf(absl::Span<const int64_t> pts) const {
-  const AVStream& stream = *demuxer_->stream();
-  AVRational rate = stream.avg_frame_rate;
-  if (rate.num <= 0 || rate.den <= 0) rate = stream.r_frame_rate;
-  const double step = rate.num > 0 && rate.den > 0 ? av_q2d(av_inv_q(rate)) : 1.0 / 25;
-  return BuildTimeline(pts, av_q2d(stream.time_base), std::clamp(step, 1e-4, 1.0));
 }
 
 absl::Status VideoReader::CheckTimeline() {
@@ -191,27 +215,14 @@ absl::StatusOr<bool> VideoReader::Walk(absl::Span<const int64_t> wanted, const O
 
 absl::Status VideoReader::HandOut(int64_t index, int64_t pts, bool corrupt, const AVFrame& frame,
                                   const OnFrame& on_frame) {
-  const AVStream& stream = *demuxer_->stream();
-  WantedFrame wanted;
-  wanted.index = index;
-  if (pts != kNoPts && first_pts_ != kNoPts) {
-    wanted.pts_seconds =
-        (static_cast<double>(pts) - static_cast<double>(first_pts_)) * av_q2d(stream.time_base);
-  }
-  wanted.corrupt = corrupt;
-  wanted.frame = &frame;
-  const uint8_t* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
-  if (matrix == nullptr) {
-    const AVFrameSideData* own = av_frame_get_side_data(&frame, AV_FRAME_DATA_DISPLAYMATRIX);
-    if (own != nullptr) matrix = own->data;
-  }
-  wanted.orientation = OrientationFromMatrix(reinterpret_cast<const int32_t*>(matrix));
-  AVRational aspect = frame.sample_aspect_ratio;
-  if (aspect.num <= 0 || aspect.den <= 0)
-    aspect = demuxer_->SampleAspect(frame.width, frame.height);
-  wanted.sample_aspect_num = aspect.num;
-  wanted.sample_aspect_den = aspect.den;
-  return on_frame(wanted);
+  return on_frame(DescribeFrame(*demuxer_, frame, index, pts, first_pts_, corrupt));
+}
+
+void VideoReader::AdoptCount(Timeline timeline, int64_t first_pts) {
+  timeline_ = std::move(timeline);
+  first_pts_ = first_pts;
+  counted_ = true;
+  packets_lost_ = 0;
 }
 
 // Everything, counted. The first such walk goes to the end, since it sets the timeline.
@@ -259,7 +270,7 @@ absl::StatusOr<bool> VideoReader::WalkAll(absl::Span<const int64_t> wanted,
   if (pts.empty()) return NoFramesError();
   counted_ = true;
   packets_lost_ = lost;
-  timeline_ = TimelineOf(pts);
+  timeline_ = TimelineOf(*demuxer_->stream(), pts);
   SCANLINE_RETURN_IF_ERROR(CheckTimeline());
   return true;
 }

@@ -33,6 +33,14 @@ struct WantedFrame {
   int sample_aspect_den = 1;
 };
 
+// `frame`, number `index` in display order at `pts` (ticks, may be kNoPts), as a walk hands it out;
+// `first_pts`: of the first frame.
+WantedFrame DescribeFrame(const Demuxer& demuxer, const AVFrame& frame, int64_t index, int64_t pts,
+                          int64_t first_pts, bool corrupt);
+
+// When frames with these timestamps (display order) of `stream` come on screen.
+Timeline TimelineOf(const AVStream& stream, absl::Span<const int64_t> pts);
+
 // Decodes a file forward, in display order. Opening reads all packets once without
 // decoding them. Where that proves which frame each packet gives, a walk decodes only what the
 // wanted frames need; else it decodes everything and counts, and what it counted replaces the
@@ -59,6 +67,9 @@ class VideoReader {
   // Hands each of `wanted` (display indices, ascending) that exists to `on_frame`. False: the walk
   // broke off because it met what the packets did not promise; the next one counts everything.
   absl::StatusOr<bool> Walk(absl::Span<const int64_t> wanted, const OnFrame& on_frame);
+
+  // Every frame was decoded and counted already, elsewhere, and none was damaged.
+  void AdoptCount(Timeline timeline, int64_t first_pts);
 
   // From now on every packet is decoded, as if the index proved nothing. For tests that compare.
   void ForgetIndex() { index_.exact = false; }
@@ -87,7 +98,6 @@ class VideoReader {
   // Calls fn(packet, position) for each packet in decoding order until it says false.
   absl::Status ForEachPacket(const std::function<absl::StatusOr<bool>(AVPacket*, size_t)>& fn);
   absl::Status CheckBudget() const;
-  Timeline TimelineOf(absl::Span<const int64_t> pts) const;
 
   ByteInput& input_;
   DecodeLimits limits_;

@@ -14,18 +14,16 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "model/position.h"
 #include "model/safetensors.h"
 #include "model/tensor_spec.h"
+#include "model/text_list.h"
 #include "model/weights.h"
 
 namespace scanline {
 namespace {
-
-constexpr size_t kMaxTextFile = 16u << 20;  // of config.json and of a list
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -34,32 +32,27 @@ absl::Status Invalid(const Parts&... parts) {
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   SCANLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  if (file.bytes().size() > kMaxTextFile) {
-    return Invalid(path, " has ", file.bytes().size(), " bytes; at most ", kMaxTextFile);
+  if (file.bytes().size() > kMaxListBytes) {
+    return Invalid(path, " has ", file.bytes().size(), " bytes; at most ", kMaxListBytes);
   }
   return std::string(file.bytes().begin(), file.bytes().end());
 }
 
-// One entry a line; a line end at the end of the file does not start another entry.
-absl::StatusOr<std::vector<std::string>> ReadList(const std::string& path) {
-  SCANLINE_ASSIGN_OR_RETURN(std::string text, ReadText(path));
-  if (!text.empty() && text.back() == '\n') text.pop_back();
-  std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  for (std::string& line : lines) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) return Invalid(path, ": empty line");
-  }
-  return lines;
+absl::StatusOr<std::vector<std::string>> ReadList(const std::string& dir, const std::string& name) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::string text, ReadText(dir + name));
+  auto list = ParseTextList(text, name);
+  if (!list.ok()) return Invalid(list.status().message());
+  return list;
 }
 
 absl::Status ReadLists(const std::string& dir, ModelConfig* config) {
-  SCANLINE_ASSIGN_OR_RETURN(config->classify.labels, ReadList(dir + config->labels_source));
+  SCANLINE_ASSIGN_OR_RETURN(config->classify.labels, ReadList(dir, config->labels_source));
   if (config->text_tower) {
     SCANLINE_ASSIGN_OR_RETURN(config->text_tower->vocab,
-                              ReadList(dir + config->text_tower->vocab_file));
+                              ReadList(dir, config->text_tower->vocab_file));
   }
   if (config->detect && !config->detect->labels_file.empty()) {
-    SCANLINE_ASSIGN_OR_RETURN(config->detect->labels, ReadList(dir + config->detect->labels_file));
+    SCANLINE_ASSIGN_OR_RETURN(config->detect->labels, ReadList(dir, config->detect->labels_file));
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "model/strict_json.h"
+#include "model/text_list.h"
 
 namespace scanline {
 namespace {
@@ -48,6 +49,14 @@ void FileName(JsonSection& section, const char* key, std::string* out) {
     return;
   }
   *out = name;
+}
+
+// A part of the name that requests call the model by.
+void ModelId(JsonSection& section, const char* key, std::string* out) {
+  section.String(key, out);
+  if (!section.ok() || IsModelId(*out)) return;
+  const json found = *out;
+  section.Wrong(key, "up to 64 of a-z 0-9 . _ -, the first a letter or a digit", &found);
 }
 
 void Float(JsonSection& section, const char* key, double low, double high, float* out) {
@@ -193,7 +202,7 @@ absl::Status ReadClassify(const json& value, ModelConfig* out) {
   section.Choice<ScoreKind>("score", kScores, &out->classify.score);
   FileName(section, "labels", &out->labels_source);
   if (section.Has("label_index_offset")) {
-    section.Int("label_index_offset", -1'000'000, 1'000'000, &out->classify.label_index_offset);
+    section.Int("label_index_offset", 0, 1'000'000, &out->classify.label_index_offset);
   }
   return section.Finish();
 }
@@ -233,6 +242,9 @@ absl::Status ReadDetect(const json& value, int frames, DetectConfig* out) {
   section.Choice<ScoreKind>("score", kScores, &out->score);
   if (section.Has("labels") && value["labels"].is_array()) {
     section.Strings("labels", &out->labels);
+    const absl::Status twice = CheckDistinct(out->labels, "detect.labels");
+    if (section.ok() && !twice.ok())
+      section.Wrong("labels", "labels that differ", &value["labels"]);
   } else {
     FileName(section, "labels", &out->labels_file);
   }
@@ -303,8 +315,8 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text) {
   JsonSection section(root, "");
   int format = 0;
   section.Int("format", 1, 1, &format);
-  section.String("name", &config.name);
-  section.String("version", &config.version);
+  ModelId(section, "name", &config.name);
+  ModelId(section, "version", &config.version);
   section.String("license", &config.license);
   SCANLINE_RETURN_IF_ERROR(ReadTasks(section, &config.tasks));
 

@@ -30,22 +30,27 @@ absl::Status NoThrow(const Body& body) {
   }
 }
 
+absl::StatusOr<const Kernels*> NamedKernels(const std::string& name) {
+  const Kernels* kernels = name == "auto" ? &BestKernels() : FindKernels(name);
+  if (kernels == nullptr) {
+    return MakeError(Reason::kFieldInvalid,
+                     absl::StrCat("kernel ", name, " is not known; expected auto or ",
+                                  absl::StrJoin(KernelNames(), ", ")));
+  }
+  if (!kernels->runs_here()) {
+    return MakeError(Reason::kFieldInvalid,
+                     absl::StrCat("kernel ", name, " needs a CPU with its instructions"));
+  }
+  return kernels;
+}
+
 absl::StatusOr<const Kernels*> ChooseKernels(const PredictorOptions& options,
                                              const BackboneConfig& config) {
   if (options.threads < 1) {
     return MakeError(Reason::kFieldInvalid,
                      absl::StrCat("threads must be at least 1, found ", options.threads));
   }
-  const Kernels* kernels = options.kernel == "auto" ? &BestKernels() : FindKernels(options.kernel);
-  if (kernels == nullptr) {
-    return MakeError(Reason::kFieldInvalid,
-                     absl::StrCat("kernel ", options.kernel, " is not known; expected auto or ",
-                                  absl::StrJoin(KernelNames(), ", ")));
-  }
-  if (!kernels->runs_here()) {
-    return MakeError(Reason::kFieldInvalid,
-                     absl::StrCat("kernel ", options.kernel, " needs a CPU with its instructions"));
-  }
+  SCANLINE_ASSIGN_OR_RETURN(const Kernels* const kernels, NamedKernels(options.kernel));
   if (!TakesMixer(*kernels, config)) {
     LogWarning(
         "kernel %s does not take width %d with d_state %d and d_conv %d: the scalar kernels, some "
@@ -151,6 +156,8 @@ class CpuPredictor : public Predictor {
 };
 
 }  // namespace
+
+absl::Status CheckKernel(const std::string& name) { return NamedKernels(name).status(); }
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(
     std::shared_ptr<const ModelBundle> bundle, const PredictorOptions& options) {

@@ -19,6 +19,9 @@ struct PredictorOptions {
   std::string kernel = "auto";  // "auto", or a name of KernelNames()
 };
 
+// Whether a kernel of this name, or "auto", runs on this CPU. FIELD_INVALID with the names if not.
+absl::Status CheckKernel(const std::string& name);
+
 // One clip of a batch. Both are borrowed for the call.
 struct PredictItem {
   const Clip* clip = nullptr;

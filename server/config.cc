@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/number_check.h"
 #include "base/status_macros.h"
 #include "server/version.h"
 
@@ -87,15 +88,15 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--max-streams", s.max_streams, "uploads and streams at a time")
       ->check(Range(1, 1'000'000));
   app.add_option("--idle-timeout", s.idle_timeout, "seconds that a stream may send nothing")
-      ->check(Range(0.001, 1e6));
+      ->check(RangeCheck("seconds", 0.001, 1e6));
   app.add_option("--max-pixels", s.max_pixels, "pixels of a frame")
       ->check(Range(int64_t{1}, kMost));
   app.add_option("--max-clip-seconds", s.max_clip_seconds, "length of a clip, seconds")
-      ->check(Range(0.001, 1e9));
+      ->check(RangeCheck("seconds", 0.001, 1e9));
   app.add_option("--max-frames", s.max_frames, "frames walked in a clip")
       ->check(Range(int64_t{1}, kMost));
   app.add_option("--max-decode-seconds", s.max_decode_seconds, "CPU seconds of decoding a clip")
-      ->check(Range(0.001, 1e9));
+      ->check(RangeCheck("seconds", 0.001, 1e9));
   app.add_option("--max-packets-without-frame", s.max_packets_without_frame,
                  "packets in a row that give no frame")
       ->check(Range(1, 1'000'000'000));
@@ -106,11 +107,11 @@ void AddOptions(CLI::App& app, Settings& s) {
       ->check(Range(int64_t{1}, kMost));
   app.add_option("--max-boxes", s.max_boxes, "boxes of a request")->check(Range(0, 1'000'000));
   app.add_option("--default-deadline", s.default_deadline, "seconds, where a call gives none")
-      ->check(Range(0.001, 1e6));
+      ->check(RangeCheck("seconds", 0.001, 1e6));
   app.add_option("--max-deadline", s.max_deadline, "seconds; longer ones are cut to it")
-      ->check(Range(0.001, 1e6));
+      ->check(RangeCheck("seconds", 0.001, 1e6));
   app.add_option("--lame-duck", s.lame_duck, "seconds between NOT_SERVING and the stop")
-      ->check(Range(0.0, 3600.0));
+      ->check(RangeCheck("seconds", 0, 3600));
   app.add_option("--reflection", s.reflection, "describe the services to tools such as grpcurl");
   app.add_option("--log-level", s.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));

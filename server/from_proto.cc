@@ -150,7 +150,6 @@ absl::Status ReadInput(v1::AnalyzeClipRequest& message, const RequestLimits& lim
   switch (message.input_case()) {
     case v1::AnalyzeClipRequest::kContent: {
       std::string& content = *message.mutable_content();
-      if (content.empty()) return FieldInvalid("content", "the bytes of a video", "0 bytes");
       if (static_cast<int64_t>(content.size()) > limits.max_inline_bytes) {
         return TooLarge("content", content.size(), limits.max_inline_bytes);
       }

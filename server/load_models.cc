@@ -1,9 +1,12 @@
 #include "server/load_models.h"
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
 #include "base/status_macros.h"
 #include "model/bundle.h"
 #include "model/predictor.h"
@@ -22,6 +25,7 @@ absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& se
 }
 
 absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
+  SCANLINE_RETURN_IF_ERROR(CheckKernel(settings.kernel));
   std::vector<std::string> folders = settings.models;
   if (folders.empty()) {
     SCANLINE_ASSIGN_OR_RETURN(const std::string folder,
@@ -29,8 +33,15 @@ absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
     folders.push_back(folder);
   }
   std::vector<ModelPtr> models;
+  std::map<std::string, std::string> folder_of;
   for (const std::string& folder : folders) {
     SCANLINE_ASSIGN_OR_RETURN(ModelPtr model, LoadModel(folder, settings));
+    const auto [at, is_new] = folder_of.emplace(model->full_name(), folder);
+    if (!is_new) {
+      return MakeError(Reason::kBundleInvalid,
+                       absl::StrCat("two models are called ", at->first, ": ", at->second, " and ",
+                                    folder, "; name one folder, or give one another version"));
+    }
     models.push_back(std::move(model));
   }
   return models;

@@ -95,12 +95,17 @@ absl::StatusOr<std::unique_ptr<OpsHttp>> OpsHttp::Start(const std::string& addre
   impl->handler = std::move(handler);
   mg_callbacks callbacks{};
   callbacks.begin_request = &Impl::Begin;
+  // A thread belongs to a connection until it has sent its request: so that a few that send none
+  // (a half-open prober, a scraper that hangs) keep no probe waiting, there are many threads, which
+  // cost little while they sleep, and a connection has them for a second at most.
   const char* options[] = {"listening_ports",
                            address.c_str(),
                            "num_threads",
-                           "4",
+                           "128",
+                           "connection_queue",
+                           "256",
                            "request_timeout_ms",
-                           "5000",
+                           "1000",
                            "enable_keep_alive",
                            "no",
                            "decode_url",

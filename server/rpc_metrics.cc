@@ -1,5 +1,7 @@
 #include "server/rpc_metrics.h"
 
+#include <grpcpp/server_context.h>
+
 #include <string>
 #include <vector>
 
@@ -51,26 +53,38 @@ RpcName NameOf(const ServerRpcInfo& info) {
 
 class RpcRecorder final : public Interceptor {
  public:
-  RpcRecorder(const ServerRpcInfo& info, Metrics* metrics)
-      : name_(NameOf(info)), metrics_(metrics), start_(absl::Now()) {
+  // gRPC keeps `info` for as long as the call, and so longer than this.
+  RpcRecorder(ServerRpcInfo& info, Metrics* metrics)
+      : info_(info), name_(NameOf(info)), metrics_(metrics), start_(absl::Now()) {
     metrics_->RecordRpcStarted(name_);
   }
   ~RpcRecorder() override {
-    metrics_->RecordRpcHandled(name_, CodeName(code_), absl::Now() - start_);
+    const grpc::StatusCode code = no_message_ && cancelled_ ? grpc::StatusCode::CANCELLED : code_;
+    metrics_->RecordRpcHandled(name_, CodeName(code), absl::Now() - start_);
   }
 
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
-      code_ = methods->GetSendStatus().error_code();
+      const grpc::Status status = methods->GetSendStatus();
+      code_ = status.error_code();
+      // gRPC's own answer to a call whose message did not come; ours have a text.
+      no_message_ = code_ == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
+    }
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_CLOSE)) {
+      cancelled_ = info_.server_context()->IsCancelled();
     }
     methods->Proceed();
   }
 
  private:
+  ServerRpcInfo& info_;
   const RpcName name_;
   Metrics* const metrics_;
   const absl::Time start_;
+  // Written by the threads that send the status and that see the call close; read when both did.
   grpc::StatusCode code_ = grpc::StatusCode::CANCELLED;  // until a status is sent
+  bool no_message_ = false;
+  bool cancelled_ = false;
 };
 
 class RpcRecorderFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {

@@ -51,6 +51,7 @@ class Upload final : public ByteInput {
   absl::StatusOr<int64_t> Read(int64_t offset, uint8_t* out, int64_t size) override;
   absl::StatusOr<int64_t> Size() override;
   absl::StatusOr<bool> Reaches(int64_t bytes) override;
+  bool Arriving() const override { return !all_came(); }
   // Nothing more will be read: what is kept is freed, and what still comes is only checked.
   void Discard();
   // Whether the sender kept its claim. Waits for the end.

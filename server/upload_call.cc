@@ -135,11 +135,6 @@ void UploadCall::Store() {
 void UploadCall::FinishUpload() {
   const UploadPtr filled = upload();
   if (filled == nullptr) return;
-  if (filled->received() == 0) {
-    return Stop(MakeError(
-        Reason::kFieldInvalid, "chunk: expected the bytes of a video, found 0 bytes",
-        {{"field", "chunk"}, {"expected", "the bytes of a video"}, {"found", "0 bytes"}}));
-  }
   filled->End().IgnoreError();  // UploadOver looks at it
   parts_.pipeline->UploadOver(filled.get());
 }

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <fstream>
 #include <map>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/number_check.h"
 #include "client/cli/did_you_mean.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/help.h"
@@ -63,44 +63,34 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& flag, T& value,
   return app.add_option_function<std::string>(flag, choose)->default_str(choices.front().first);
 }
 
-// A number from `least` to `most`, `least` itself only if `with_least`. NaN is none.
-CLI::Validator Number(const char* what, double least, bool with_least, double most) {
-  return CLI::Validator(
-      [=](const std::string& typed) -> std::string {
-        double value = 0;
-        const bool number = absl::SimpleAtod(typed, &value) && std::isfinite(value);
-        if (number && value <= most && (value > least || (with_least && value == least))) return "";
-        return absl::StrCat("expected ", what, ", found ", typed);
-      },
-      "");
-}
-
 // What `classify` and `eval` share: which frames are looked at, and how the run goes.
 void AddRunFlags(CLI::App& app, Args& a) {
-  const auto seconds = Number("seconds, 0 or more", 0, true, 1e9);
-  const auto length = Number("seconds, more than 0", 0, false, 1e9);
+  const auto seconds = NumberCheck("seconds, 0 or more", 0, true, 1e9);
+  const auto length = NumberCheck("seconds, more than 0", 0, false, 1e9);
   app.add_option("--model", a.model);
-  app.add_option("--frames", a.frames)->check(Number("a number from 1 to 4096", 1, true, 4096));
+  app.add_option("--frames", a.frames)
+      ->check(NumberCheck("a number from 1 to 4096", 1, true, 4096));
   app.add_option("--sample-rate", a.sample_rate_hz)
-      ->check(Number("frames a second, more than 0", 0, false, 1000));
+      ->check(NumberCheck("frames a second, more than 0", 0, false, 1000));
   app.add_option("--start", a.start_seconds)->check(seconds);
   app.add_option("--end", a.end_seconds)->check(length);
   app.add_option("--window", a.window_seconds)->check(length);
   app.add_option("--window-stride", a.window_stride_seconds)->check(length);
   app.add_option("--temporal-views", a.temporal_views)
-      ->check(Number("a number from 1 to 64", 1, true, 64));
+      ->check(NumberCheck("a number from 1 to 64", 1, true, 64));
   app.add_option("--spatial-views", a.spatial_views)
-      ->check(Number("a number from 1 to 3", 1, true, 3));
+      ->check(NumberCheck("a number from 1 to 3", 1, true, 3));
   app.add_flag("--allow-partial", a.allow_partial);
   app.add_option("--timeout", a.timeout_seconds)->check(length);
-  app.add_option("--jobs", a.jobs)->check(Number("a number from 1 to 256", 1, true, 256));
+  app.add_option("--jobs", a.jobs)->check(NumberCheck("a number from 1 to 256", 1, true, 256));
   AddChoice(app, "--progress", a.progress, WhenChoices());
 }
 
 void AddClassifyFlags(CLI::App& app, Args& a) {
   app.add_option("INPUT", a.inputs);
-  app.add_option("--top-k", a.top_k)->check(Number("a number from 1 to 10000", 1, true, 10000));
-  app.add_option("--min-score", a.min_score)->check(Number("a score from 0 to 1", 0, true, 1));
+  app.add_option("--top-k", a.top_k)
+      ->check(NumberCheck("a number from 1 to 10000", 1, true, 10000));
+  app.add_option("--min-score", a.min_score)->check(NumberCheck("a score from 0 to 1", 0, true, 1));
   app.add_flag("--include-logits", a.include_logits);
   app.add_flag("--fail-fast", a.fail_fast);
   AddRunFlags(app, a);
@@ -140,14 +130,16 @@ void AddImportFlags(CLI::App& app, Args::Import& a) {
   app.add_option("--output,-o", a.output);
   app.add_option("--license", a.license);
   AddChoice(app, "--mixer", a.mixer, MixerChoices())->default_str("");
-  app.add_option("--frames", a.frames)->check(Number("a number from 1 to 1024", 1, true, 1024));
-  app.add_option("--size", a.size)->check(Number("pixels from 1 to 4096", 1, true, 4096));
-  app.add_option("--tubelet", a.tubelet)->check(Number("a number from 1 to 1024", 1, true, 1024));
+  app.add_option("--frames", a.frames)
+      ->check(NumberCheck("a number from 1 to 1024", 1, true, 1024));
+  app.add_option("--size", a.size)->check(NumberCheck("pixels from 1 to 4096", 1, true, 4096));
+  app.add_option("--tubelet", a.tubelet)
+      ->check(NumberCheck("a number from 1 to 1024", 1, true, 1024));
   AddChoice(app, "--rule", a.rule, RuleChoices())->default_str("");
   app.add_option("--temporal-views", a.temporal_views)
-      ->check(Number("a number from 1 to 64", 1, true, 64));
+      ->check(NumberCheck("a number from 1 to 64", 1, true, 64));
   app.add_option("--spatial-views", a.spatial_views)
-      ->check(Number("a number from 1 to 3", 1, true, 3));
+      ->check(NumberCheck("a number from 1 to 3", 1, true, 3));
   app.add_flag("--drop-unexpected", a.drop_unexpected);
   app.add_flag("--force", a.force);
 }

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/cancel.h"
 #include "base/error.h"
+#include "base/number_check.h"
 #include "base/status_macros.h"
 #include "decode/cli/frame_folder.h"
 #include "decode/decode_clip.h"
@@ -83,6 +84,8 @@ std::optional<Settings> ParseCommandLine(int argc, char** argv, int* exit_code) 
       {"centre_square_area", ResizeRule::kCentreSquareArea}};
   const std::map<std::string, bool> aspects = {{"apply", true}, {"ignore", false}};
 
+  const auto seconds = RangeCheck("seconds", 0, 1e9);
+  const auto limit = RangeCheck("a number", 1, 1e12);
   CLI::App app;
   app.set_help_flag();
   app.add_flag("-h,--help", help);
@@ -94,19 +97,19 @@ std::optional<Settings> ParseCommandLine(int argc, char** argv, int* exit_code) 
   app.add_option("--views", sampling.temporal_views);
   app.add_option("--spatial-views", s.spec.spatial_views);
   app.add_option("--step", sampling.frame_step);
-  app.add_option("--seconds", sampling.window_seconds);
-  app.add_option("--stride", sampling.stride_seconds);
-  app.add_option("--single-up-to", sampling.single_up_to_seconds);
-  app.add_option("--start", sampling.start_seconds);
-  app.add_option("--end", end);
+  app.add_option("--seconds", sampling.window_seconds)->check(seconds);
+  app.add_option("--stride", sampling.stride_seconds)->check(seconds);
+  app.add_option("--single-up-to", sampling.single_up_to_seconds)->check(seconds);
+  app.add_option("--start", sampling.start_seconds)->check(seconds);
+  app.add_option("--end", end)->check(seconds);
   app.add_option("--size", s.spec.size);
   app.add_option("--resize", s.spec.resize)->transform(CLI::CheckedTransformer(resizes));
   app.add_option("--sar", apply_aspect)->transform(CLI::CheckedTransformer(aspects));
   app.add_flag("--allow-partial", s.options.allow_partial);
-  app.add_option("--max-bytes", s.options.limits.max_bytes);
-  app.add_option("--max-pixels", s.options.limits.max_pixels);
-  app.add_option("--max-frames", s.options.limits.max_frames);
-  app.add_option("--timeout", s.timeout_seconds);
+  app.add_option("--max-bytes", s.options.limits.max_bytes)->check(limit);
+  app.add_option("--max-pixels", s.options.limits.max_pixels)->check(limit);
+  app.add_option("--max-frames", s.options.limits.max_frames)->check(limit);
+  app.add_option("--timeout", s.timeout_seconds)->check(seconds);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,13 +1,11 @@
 #include "model/checkpoint/import.h"
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +17,7 @@
 #include "model/checkpoint/staging.h"
 #include "model/checkpoint/weights_file.h"
 #include "model/safetensors.h"
+#include "model/text_list.h"
 
 namespace scanline {
 namespace {
@@ -32,13 +31,9 @@ absl::Status WrongOption(const Parts&... parts) {
 
 // The name is a folder's and goes into addresses: letters, digits and - _ .
 absl::Status CheckName(const std::string& name) {
-  const bool good = !name.empty() && name.size() <= 64 && absl::ascii_isalnum(name[0]) &&
-                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                      return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-                    });
-  if (good) return absl::OkStatus();
+  if (IsModelId(name)) return absl::OkStatus();
   return WrongOption("--name ", name,
-                     ": expected up to 64 letters, digits, - _ or ., the first a letter or digit");
+                     ": expected up to 64 of a-z 0-9 - _ ., the first a letter or digit");
 }
 
 std::string SourceNote(const Checkpoint& checkpoint, const NamedTensors& names) {

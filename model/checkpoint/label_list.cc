@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "model/text_list.h"
 
 namespace scanline {
 namespace {
@@ -19,7 +20,6 @@ namespace fs = std::filesystem;
 
 // The list whose file has official ids of its own: id, name and whether AVA evaluates it.
 constexpr char kAva[] = "ava";
-constexpr size_t kMaxBytes = 16u << 20;
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -44,16 +44,14 @@ std::vector<std::string> Lists(const std::string& folder) {
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return Invalid("cannot read the labels in ", path);
-  std::string text(kMaxBytes + 1, '\0');
+  std::string text(kMaxListBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
-  if (text.size() > kMaxBytes) return Invalid(path, " has more than ", kMaxBytes, " bytes");
-  if (!text.empty() && text.back() == '\n') text.pop_back();
-  std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (!lines[i].empty() && lines[i].back() == '\r') lines[i].pop_back();
-    if (lines[i].empty()) return Invalid(path, ":", i + 1, ": the line is empty");
+  if (text.size() > kMaxListBytes) {
+    return Invalid(path, " has more than ", kMaxListBytes, " bytes");
   }
+  auto lines = ParseTextList(text, path);
+  if (!lines.ok()) return Invalid(lines.status().message());
   return lines;
 }
 
@@ -65,6 +63,9 @@ absl::Status ReadIds(const std::string& path, LabelList* list) {
       return Invalid(path, ":", i + 1, ": expected the id ", i + 1, ", a tab and a name");
     }
     list->labels[i] = columns[1];
+  }
+  if (const absl::Status twice = CheckDistinct(list->labels, path); !twice.ok()) {
+    return Invalid(twice.message());
   }
   list->index_offset = 1;
   list->exclusive = false;

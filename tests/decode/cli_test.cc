@@ -154,11 +154,23 @@ TEST_F(Cli, UsageErrorsExitWith2) {
                                                {clip, "--nonsense"},
                                                {clip, "--count", "0"},
                                                {clip, "--count", "many"},
+                                               {clip, "--max-bytes", "-5"},
                                                {clip, "--rule", "window", "--stride", "0"}}) {
     const auto run = RunDecode(args);
     EXPECT_EQ(run.exit_code, 2) << run.err;
     EXPECT_EQ(run.out, "");
     EXPECT_FALSE(Lines(run.err).at(0)["message"].get<std::string>().empty());
+  }
+}
+
+TEST_F(Cli, SecondsAreFiniteNumbers) {
+  for (const char* flag :
+       {"--seconds", "--stride", "--single-up-to", "--start", "--end", "--timeout"}) {
+    for (const char* value : {"nan", "inf", "1e400", "-1"}) {
+      const auto run = RunDecode({kClips + "mp4_h264_b3.mp4", flag, value});
+      EXPECT_EQ(run.exit_code, 2) << flag << " " << value;
+      EXPECT_EQ(Lines(run.err).at(0)["reason"], "USAGE") << flag << " " << value;
+    }
   }
 }
 

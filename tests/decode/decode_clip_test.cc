@@ -261,6 +261,33 @@ TEST(DecodeClip, ACutBetweenTwoFramesIsSeenToo) {
   }
 }
 
+// The last of the four fragments, of 12 frames each: a moof of 200 bytes from 9108 on, then an mdat
+// of 2519, then an index (mfra) that no frame needs.
+TEST(DecodeClip, AFragmentedMp4IsCutWhereABoxIs) {
+  const std::vector<uint8_t> whole = Bytes("mp4_fragmented.mp4");
+  const auto reason = [&](size_t size) {
+    const auto bytes = absl::MakeSpan(whole).first(size);
+    const auto clip = DecodeClip(bytes, Uniform(4, 32), {.allow_partial = true}, Cancel());
+    EXPECT_TRUE(clip.ok()) << size << ": " << clip.status();
+    if (clip.ok() && size < 11'827) {
+      EXPECT_GE(clip->source.frames, 36) << size;
+      EXPECT_EQ(clip->notices.empty(), size == 9108) << size;
+    }
+    return ReasonOf(DecodeClip(bytes, Uniform(4, 32), {}, Cancel()).status());
+  };
+  EXPECT_EQ(reason(9108), std::nullopt);           // between two fragments: nobody can know
+  for (size_t size = 9113; size < 9324; ++size) {  // from the first letter of "moof" on
+    EXPECT_EQ(reason(size), Reason::kVideoTruncated) << size;
+  }
+  for (const size_t frame : {10'564, 10'678, 10'831, 10'986, 11'117, 11'260, 11'412, 11'716}) {
+    EXPECT_EQ(reason(frame), Reason::kVideoTruncated) << "before the frame at " << frame;
+  }
+  EXPECT_EQ(reason(11'826), Reason::kVideoTruncated);
+  for (const size_t size : {11'827, 11'830, 11'900, 11'951}) {
+    EXPECT_EQ(reason(size), std::nullopt) << size;
+  }
+}
+
 TEST(DecodeClip, DamageIsFollowedToTheNextKey) {
   const auto clip =
       DecodeClip(Bytes("mp4_bitflip5.mp4"), Uniform(48), {.allow_partial = true}, Cancel());

@@ -146,11 +146,19 @@ TEST(PlanFrames, FramesOfOneInstantAllCount) {
 
 TEST(PlanFrames, RefusesASegmentBeyondTheClip) {
   SamplingSpec spec;
+  const auto refusal = [&spec] {
+    const absl::Status status = PlanFrames(spec, Even(30, 10)).status();
+    EXPECT_EQ(ReasonOf(status), Reason::kSegmentOutOfRange);
+    return std::string(status.message());
+  };
+  spec.start_seconds = 5;
+  EXPECT_EQ(refusal(), "the clip is 3.000 s long; the request asks for 5.000 s to its end");
+  spec.end_seconds = 6;
+  EXPECT_EQ(refusal(), "the clip is 3.000 s long; the request asks for 5.000 s to 6.000 s");
   spec.start_seconds = 3;
-  EXPECT_EQ(ReasonOf(PlanFrames(spec, Even(30, 10)).status()), Reason::kSegmentOutOfRange);
+  refusal();
   spec.start_seconds = 0;
-  spec.end_seconds = 4;
-  EXPECT_EQ(ReasonOf(PlanFrames(spec, Even(30, 10)).status()), Reason::kSegmentOutOfRange);
+  EXPECT_EQ(refusal(), "the clip is 3.000 s long; the request asks for 0.000 s to 6.000 s");
 }
 
 TEST(PlanFrames, TemporalViewsComeInOrder) {

@@ -1,6 +1,7 @@
 """Start, settings, operations pages, and the end of the real process."""
 
 import concurrent.futures
+import contextlib
 import os
 import pty
 import re
@@ -14,7 +15,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from server_process import BIN, CLIPS, MODEL, classify_request, ready_seconds, running
+from server_process import BIN, CLIPS, MODEL, classify_request, pb, ready_seconds, running
 
 CLIP = (CLIPS / "m00_pan_left.mp4").read_bytes()
 
@@ -37,6 +38,10 @@ def test_help_version_and_usage_errors():
 def test_settings_errors_exit_with_2_and_say_why(tmp_path):
     for flags, sentence in [(("--workers", "-1"), "workers"),
                             (("--config", str(tmp_path / "none.toml")), "none.toml"),
+                            (("--lame-duck", "nan"), "lame-duck"),
+                            (("--kernel", "foo"), "kernel foo is not known; expected auto or"),
+                            (("--model", str(MODEL), "--model", str(MODEL)),
+                             "two models are called models/tagger24@1.0.0"),
                             (("--model", str(tmp_path)), "config.json")]:
         done = run(*flags)
         assert done.returncode == 2, done.stderr
@@ -106,10 +111,47 @@ def test_operations_pages_and_figures():
         assert server.metric("scanline_inflight_bytes") == 0
         assert server.metric("scanline_ready") == 1
         assert server.metric("process_resident_memory_bytes") > 1e6
-        handled = [line for line in server.get("/metrics")[1].splitlines()
-                   if line.startswith("grpc_server_handled_total") and "AnalyzeClip" in line]
-        assert {re.search(r'grpc_code="(\w+)"', line).group(1): float(line.rsplit(" ", 1)[1])
-                for line in handled} == {"OK": 3, "InvalidArgument": 1}
+        assert handled(server, "AnalyzeClip") == {"OK": 3, "InvalidArgument": 1}
+
+
+def test_connections_that_send_no_request_delay_no_probe():
+    """Half a request, or none: from a prober that hangs, or from someone who means harm."""
+    with running("--workers", "1") as server, contextlib.ExitStack() as idle:
+        port = int(server.ops.rsplit(":", 1)[1])
+        for number in range(32):
+            connection = idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+            if number % 2 == 0:
+                connection.sendall(b"GET /metrics HT")
+        for page in ("/livez", "/readyz"):
+            begin = time.monotonic()
+            assert server.get(page) == (200, "ok\n")
+            assert time.monotonic() - begin < 2, page
+
+
+def handled(server, method):
+    """Codes of the calls of a method that are over, and how many ended with each."""
+    lines = [line for line in server.get("/metrics")[1].splitlines()
+             if line.startswith("grpc_server_handled_total") and f'"{method}"' in line]
+    return {re.search(r'grpc_code="(\w+)"', line).group(1): float(line.rsplit(" ", 1)[1])
+            for line in lines}
+
+
+def test_calls_given_up_before_their_message_came_are_cancelled_ones():
+    """gRPC itself answers them UNIMPLEMENTED, which nobody sees: it is no missing method."""
+    with running("--workers", "1") as server:
+        open_call = server.channel.stream_stream("/scanline.v1.VideoService/AnalyzeClip")
+        until = time.monotonic() + 10
+        while sum(handled(server, "AnalyzeClip").values()) < 8 and time.monotonic() < until:
+            given_up = threading.Event()
+            call = open_call(iter(given_up.wait, True))  # no message, and no end of them
+            time.sleep(0.02)  # a call that the server has not seen yet counts for nothing
+            call.cancel()
+            given_up.set()
+        codes = handled(server, "AnalyzeClip")
+        assert set(codes) == {"Cancelled"} and codes["Cancelled"] >= 8
+        with pytest.raises(grpc.RpcError):
+            server.video.EmbedText(pb.EmbedTextRequest(), timeout=10)
+        assert handled(server, "EmbedText") == {"Unimplemented": 1}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "decode/decode_clip.h"
+#include "tests/support/arriving_file.h"
 
 namespace scanline {
 namespace {
@@ -65,7 +66,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace scanline;
   if (size > kMostBytes) return -1;
   const FrameSpec spec = SpecFor(size);
-  const auto clip = DecodeClip({data, size}, spec, Options(size / 12 % 2 == 0), Cancel());
+  const DecodeOptions options = Options(size / 12 % 2 == 0);
+  testing::ArrivingFile arriving({data, size}, 1.0);
+  const auto clip = size / 24 % 2 == 0 ? DecodeClip({data, size}, spec, options, Cancel())
+                                       : DecodeClip(arriving, spec, options, Cancel());
   if (clip.ok()) {
     CheckClip(*clip, spec);
   } else {

@@ -74,8 +74,9 @@ void CheckSpec(const Request& request) {
 }
 
 void CheckInput(const Request& request, const RequestLimits& limits) {
-  SCANLINE_CHECK(request.input_bytes() > 0 && request.input_bytes() <= limits.max_inline_bytes);
+  SCANLINE_CHECK(request.input_bytes() >= 0 && request.input_bytes() <= limits.max_inline_bytes);
   if (const auto* frames = std::get_if<FrameInput>(&request.input)) {
+    SCANLINE_CHECK(request.input_bytes() > 0);  // of a clip, the decoder says it
     SCANLINE_CHECK(frames->count == request.frame_spec.sampling.frames);
     SCANLINE_CHECK(frames->rgb.size() ==
                    size_t{3} * frames->count * frames->width * frames->height);

@@ -72,7 +72,20 @@ TEST(ModelBundle, ComparesLabelsWithTheHead) {
   bundle.labels = "a\nb\n";
   EXPECT_THAT(ErrorOf(bundle), HasSubstr("head.weight has 3 rows, the label list has 2 entries"));
   bundle.labels = "a\n\nb\nc\n";
-  EXPECT_THAT(ErrorOf(bundle), HasSubstr("empty line"));
+  EXPECT_THAT(ErrorOf(bundle), HasSubstr("labels.txt:2: the line is empty"));
+}
+
+// Each of these would be served, and then no client could read or understand an answer.
+TEST(ModelBundle, RefusesLabelsThatNoAnswerCanCarry) {
+  SmallBundle bundle;
+  for (const char* bytes : {"caf\xe9", "\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80"}) {
+    bundle.labels = std::string("a\n") + bytes + "\nc\n";
+    EXPECT_THAT(ErrorOf(bundle), HasSubstr("labels.txt:2: expected UTF-8"));
+  }
+  bundle.labels = "a\nb\r\na\n";
+  EXPECT_THAT(ErrorOf(bundle), HasSubstr("labels.txt:3: \"a\" is in line 1 already"));
+  bundle.labels = "caf\u00e9\n\u6253\nc\n";
+  EXPECT_EQ(ErrorOf(bundle), "no error");
 }
 
 TEST(ModelBundle, ComparesTheHashOfTheWeights) {

@@ -28,7 +28,7 @@ json Full() {  // Every key that config.json may have.
                    "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]},
     "sampling": {"rule": "window", "frames": 16, "temporal_views": 4, "spatial_views": 3,
                  "frame_step": 2, "seconds": 1.5, "stride": 0.5, "single_up_to": 2.0},
-    "classify": {"score": "sigmoid", "labels": "labels.txt", "label_index_offset": -1},
+    "classify": {"score": "sigmoid", "labels": "labels.txt", "label_index_offset": 1},
     "embed": {"dim": 64, "normalize": false},
     "text_tower": {"type": "gated_conv", "dim": 64, "depth": 2, "kernel": 5, "max_words": 24,
                    "vocab": "vocab.txt", "removed_characters": "-'"},
@@ -76,7 +76,7 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(parsed->mean[2], 0.406f);
   EXPECT_EQ(parsed->std[0], 0.229f);
   EXPECT_EQ(parsed->classify.score, ScoreKind::kSigmoid);
-  EXPECT_EQ(parsed->classify.label_index_offset, -1);
+  EXPECT_EQ(parsed->classify.label_index_offset, 1);
   EXPECT_FALSE(parsed->embed->normalize);
   EXPECT_EQ(parsed->text_tower->removed_characters, "-'");
   EXPECT_EQ(parsed->detect->feature, DetectConfig::Feature::kAvgDelta);
@@ -126,10 +126,34 @@ TEST(Config, NamesAMissingKey) {
   }
 }
 
+// Every string of it may reach an answer, whose text is UTF-8.
+TEST(Config, IsUtf8InEveryString) {
+  for (const char* key : {"\"license\": \"x", "\"name\": \"n", "\"version\": \"1"}) {
+    for (const char* bytes : {"\xe9", "\xc0\xaf", "\xed\xa0\x80", "\\ud800"}) {
+      std::string text = Full().dump(-1);
+      const std::string compact = std::string(key).replace(std::string(key).find(": "), 2, ":");
+      const size_t at = text.find(compact);
+      ASSERT_NE(at, std::string::npos) << compact;
+      text.insert(at + compact.size(), bytes);
+      EXPECT_EQ(ReasonOf(ParseModelConfig(text).status()), Reason::kBundleInvalid) << text;
+    }
+  }
+}
+
 TEST(Config, RefusesAWrongTypeOrValue) {
   const std::pair<const char*, json> wrong[] = {
       {"/format", 2},
       {"/name", 3},
+      {"/name", ""},
+      {"/name", "a@b/c d"},
+      {"/name", "Upper"},
+      {"/name", ".a"},
+      {"/name", std::string("a\0b", 3)},
+      {"/name", std::string(65, 'a')},
+      {"/version", ""},
+      {"/version", "1@2"},
+      {"/classify/label_index_offset", -1},
+      {"/detect/labels", json::array({"left", "left"})},
       {"/tasks", json::array({"classify", 3})},
       {"/tasks", json::array({"embed"})},
       {"/tasks", json::array()},

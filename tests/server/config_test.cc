@@ -174,6 +174,19 @@ TEST(Config, BadValuesAreRefusedAndTheirPlaceIsNamed) {
   EXPECT_THAT(Parse({"--config", file}).status().message(), HasSubstr("log-level"));
 }
 
+// Every setting with a fraction: NaN passes a check by comparisons, and then no wait ends.
+TEST(Config, NoSettingTakesWhatIsNoFiniteNumber) {
+  for (const std::string flag : {"--idle-timeout", "--max-clip-seconds", "--max-decode-seconds",
+                                 "--default-deadline", "--max-deadline", "--lame-duck"}) {
+    for (const std::string value : {"nan", "-nan", "NAN", "inf", "-inf", "1e308", "1e400", "-1"}) {
+      EXPECT_FALSE(Parse({flag, value}).ok()) << flag << " " << value;
+    }
+    EXPECT_TRUE(Parse({flag, "1.5"}).ok()) << flag;
+  }
+  EXPECT_FALSE(Parse({}, {{"SCANLINE_LAME_DUCK", "nan"}}).ok());
+  EXPECT_FALSE(Parse({"--config", WriteFile("nan.toml", "lame-duck = nan\n")}).ok());
+}
+
 TEST(Config, HelpFitsAScreenAndHasTwoExamples) {
   const auto parsed = Parse({"--help"});
   ASSERT_TRUE(parsed.ok() && parsed->print.has_value());

@@ -132,16 +132,27 @@ void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 std::vector<Row> InputRows() {
   return {
       {"EmptyContent",
-       Reason::kFieldInvalid,
+       Reason::kVideoUnreadable,
        {"BadRequest"},
-       {"field", "expected", "found"},
-       {"content", "expected", "found 0 bytes"},
+       {},
+       {"expected the bytes of a video", "found 0 bytes"},
        [] { return Send(""); }},
-      {"EmptyUpload",
+      {"NoInput",
        Reason::kFieldInvalid,
        {"BadRequest"},
        {"field", "expected", "found"},
-       {"chunk", "expected", "found 0 bytes"},
+       {"input", "expected content or frames", "found neither"},
+       [] {
+         Running server = Serve();
+         v1::AnalyzeClipRequest request = ClassifyRequest("");
+         request.clear_content();
+         return Call(server, request).status;
+       }},
+      {"EmptyUpload",
+       Reason::kVideoUnreadable,
+       {"BadRequest"},
+       {},
+       {"expected the bytes of a video", "found 0 bytes"},
        [] { return WithStart([](auto&) {}, ""); }},
       {"OddDigest",
        Reason::kFieldInvalid,

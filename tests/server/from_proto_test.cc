@@ -148,7 +148,7 @@ TEST_F(FromProtoTest, WrongFieldsOfTheRequestAreNamed) {
   const Wrong kWrong[] = {
       {"content: \"x\"", "spec.tasks"},
       {"spec { tasks: TASK_CLASSIFY }", "input"},
-      {"content: \"\" spec { tasks: TASK_CLASSIFY }", "content"},
+      {"spec { tasks: TASK_CLASSIFY }", "input"},
       {"content: \"x\" request_id: \"7\" spec { tasks: TASK_CLASSIFY }", "request_id"},
       {"content: \"x\" request_id: \"123e4567-e89b-42d3-a456-42661417400g\"", "request_id"},
   };

@@ -164,6 +164,12 @@ TEST(ParseArgs, RefusesWhatCannotBe) {
     words.insert(words.end(), flags.begin(), flags.end());
     EXPECT_THAT(Refused(words), HasSubstr(flags[0])) << flags.back();
   }
+  for (const char* flag : {"--min-score", "--sample-rate", "--start", "--end", "--window",
+                           "--window-stride", "--timeout"}) {
+    for (const char* value : {"nan", "-nan", "inf", "1e400", "-1"}) {
+      EXPECT_THAT(Refused({"classify", "x", flag, value}), HasSubstr(flag)) << value;
+    }
+  }
   EXPECT_THAT(Refused({"classify", "x", "--start", "2", "--end", "1"}),
               HasSubstr("--end 1 is not after --start 2"));
   EXPECT_THAT(Refused({"classify"}), HasSubstr("no INPUT"));

@@ -278,7 +278,7 @@ TEST_F(Import, ChecksLabelsAgainstTheHead) {
 }
 
 TEST_F(Import, RefusesNamesThatAreNoFolder) {
-  for (const char* name : {"", "..", ".hidden", "a/b", "a b", "-f", "caf\xc3\xa9"}) {
+  for (const char* name : {"", "..", ".hidden", "a/b", "a b", "-f", "caf\xc3\xa9", "Upper"}) {
     ImportOptions options = Options("ordered_dict.pth");
     options.name = name;
     EXPECT_THAT(Refusal(options, Reason::kFieldInvalid), HasSubstr("--name"));

@@ -67,6 +67,14 @@ TEST(LabelList, SaysWhatIsWrong) {
   TempFolder folder;
   folder.Write("gap.txt", "run\n\njump\n");
   folder.Write("ava.tsv", "1\tstand\t1\n3\tsit\t1\n");
+  folder.Write("latin.txt", "run\ncaf\xe9\n");
+  folder.Write("twice.txt", "run\njump\nrun\n");
+  EXPECT_THAT(Refusal(folder.path() + "/latin.txt"), HasSubstr("latin.txt:2: expected UTF-8"));
+  EXPECT_THAT(Refusal(folder.path() + "/twice.txt"),
+              HasSubstr("twice.txt:3: \"run\" is in line 1 already"));
+  TempFolder ids;
+  ids.Write("ava.tsv", "1\tstand\t1\n2\tstand\t1\n");
+  EXPECT_THAT(Refusal("ava", ids.path()), HasSubstr("is in line 1 already"));
   EXPECT_THAT(Refusal(folder.path() + "/gap.txt"), HasSubstr("gap.txt:2: the line is empty"));
   EXPECT_THAT(Refusal("kinetics700"), AllOf(HasSubstr("neither a file nor a list"),
                                             HasSubstr("ava, hmdb51, kinetics400, ssv2, ucf101")));
