@@ -120,9 +120,8 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   }
   if (opened < 0) {
     return MakeError(Reason::kVideoUnreadable,
-                     absl::StrFormat("expected a video file (mp4, mkv, webm, avi, mpeg-ts, ...); "
-                                     "these bytes are none that can be read: %s",
-                                     LibavErrorText(opened)));
+                     "expected a video file (mp4, mkv, webm, avi, mpeg-ts, ...); "
+                     "these bytes are none that can be read");
   }
 
   for (unsigned i = 0; i < format_->nb_streams; ++i) {  // the probe replaces these by the real ones
@@ -139,9 +138,9 @@ absl::Status Demuxer::OpenFormat(int64_t max_pixels) {
   for (AVDictionary*& option : options) av_dict_free(&option);
   SCANLINE_RETURN_IF_ERROR(CheckInterrupted());
   if (probed < 0) {
-    return MakeError(Reason::kVideoUnreadable,
-                     absl::StrFormat("the streams of the %s file cannot be read: %s",
-                                     format_->iformat->name, LibavErrorText(probed)));
+    return MakeError(
+        Reason::kVideoUnreadable,
+        absl::StrFormat("the streams of the %s file cannot be read", format_->iformat->name));
   }
   return absl::OkStatus();
 }

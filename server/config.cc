@@ -176,7 +176,8 @@ class Reader {
   absl::StatusOr<ParsedSettings> Read() {
     SCANLINE_RETURN_IF_ERROR(ParseFlags());
     if (help_) return ParsedSettings{settings_, kHelp};
-    if (version_) return ParsedSettings{settings_, absl::StrCat(kVersion, "\n")};
+    if (version_)
+      return ParsedSettings{settings_, absl::StrCat("scanline-server ", kVersion, "\n")};
     ReadEnvironment();
     if (config_.empty()) config_ = get_env_("SCANLINE_CONFIG").value_or("");
     if (!config_.empty()) SCANLINE_RETURN_IF_ERROR(ReadFile());

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -60,6 +61,17 @@ void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duratio
           app.ops_port(), names, app.kernel(), absl::ToDoubleSeconds(took));
 }
 
+std::string Address(const std::string& listen, int port) {
+  return absl::StrCat(listen.substr(0, listen.rfind(':') + 1), port);
+}
+
+// For who started it by hand.
+void SayWhere(const App& app, const Settings& settings) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  LogInfo("gRPC on %s, health and metrics on http://%s; Ctrl-C stops",
+          Address(settings.listen, app.grpc_port()), Address(settings.ops_listen, app.ops_port()));
+}
+
 // The end: balancers are told, then connections, then what is inside is finished. A second signal
 // ends the process at once.
 int StopGracefully(App& app, const Settings& settings, const sigset_t& signals) {
@@ -68,7 +80,8 @@ int StopGracefully(App& app, const Settings& settings, const sigset_t& signals) 
     LogWarning("second signal: stopping now");
     _exit(kExitFailed);
   };
-  LogInfo("stopping: NOT_SERVING, still answering for %.1f s", settings.lame_duck);
+  LogInfo("stopping: NOT_SERVING, still answering for %.1f s; a second signal stops at once",
+          settings.lame_duck);
   app.SayNotServing();
   now_if_signalled(absl::Seconds(settings.lame_duck));
   app.StopAccepting();
@@ -105,6 +118,7 @@ int Serve(const Settings& settings, const ModelLoader& load_models) {
     return kExitFailed;
   }
   LogReady(**app, *models, absl::Now() - begin);
+  SayWhere(**app, settings);
   while (!WaitSignal(signals, absl::Hours(1))) {
   }
   if (!(*app)->pipeline().device_lost()) return StopGracefully(**app, settings, signals);
@@ -133,6 +147,8 @@ int RunServer(const std::vector<std::string>& args, const ModelLoader& load_mode
     std::fputs(parsed->print->c_str(), stdout);
     return kExitStopped;
   }
+  // What gRPC logs (600 characters for a port that is taken) our own messages say shorter.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   InitLog(LogLevelOf(parsed->settings.log_level));
   return Serve(parsed->settings, load_models);
 }

@@ -52,7 +52,7 @@ class Run {
         interrupt_(interrupt),
         total_(total),
         format_(std::move(format)),
-        progress_(args.progress, terminal.err_is_tty, total) {
+        progress_(args.progress, MayDrawOver(args.progress, terminal), total) {
     output_.Write(format_->Head());
     progress_.Update(0, 0, absl::Now());
   }

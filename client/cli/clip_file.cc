@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/cli/local_error.h"
@@ -21,10 +22,10 @@ constexpr int kLookUpMs = 100;
 absl::Status ErrnoError(int error, const std::string& path) {
   if (error == ENOENT || error == ENOTDIR) {
     return MakeClientError(absl::StatusCode::kNotFound, kFileNotFound,
-                           absl::StrCat("no file named ", path));
+                           absl::EndsWith(path, "/") ? "no such file or folder" : "no such file");
   }
   return MakeClientError(absl::ErrnoToStatusCode(error), kFileUnreadable,
-                         absl::StrCat("cannot read it: ", std::strerror(error)));
+                         absl::StrCat("cannot be read: ", std::strerror(error)));
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ class ClipFormat {
 
 // {"input": ..., "result": <ClipResult>} or {"input": ..., "error": {code, reason, message}},
 // one a line, or as the elements of one array. An input whose name is not UTF-8 also has
-// "input_bytes": the name in base64. `logits`: they were asked for.
+// "input_bytes": the name in base64. Parts that were not asked for are left out: logits (`logits`:
+// they were asked for), embeddings, detections, text_matches, windows and pictures.
 std::unique_ptr<ClipFormat> MakeNdjson(bool logits = false);
 std::unique_ptr<ClipFormat> MakeJson(bool logits = false);
 
@@ -37,7 +38,8 @@ struct TableLook {
   int widest_label = 0;
 };
 
-// For people: failed inputs have no row, their message goes to standard error.
+// For people: failed inputs have no row, their message goes to standard error. The titles come with
+// the first row.
 std::unique_ptr<ClipFormat> MakeTable(const TableLook& look);
 
 }  // namespace scanline::cli

@@ -1,6 +1,7 @@
 #include <google/protobuf/repeated_ptr_field.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -13,10 +14,10 @@ namespace {
 
 using Classes = google::protobuf::RepeatedPtrField<v1::ClassScore>;
 
-constexpr int kSampledWidth = 24;
-constexpr int kNarrowestInput = 20;  // "  0.03 … 0.97 s (16)" fits under the name.
-constexpr int kWidestInput = 48;
-constexpr int kWidestLabel = 32;
+constexpr int kSampledWidth = 26;    // "0.00 0.10 … 119.90 s (368)"
+constexpr int kNarrowestInput = 20;  // "0.00 … 11.90 s (368)" fits under the name.
+constexpr int kIndent = 2;           // of what stands under the name, where there is room
+constexpr int kUsualLabel = 32;      // Longer labels do not cost the column of sampled times.
 
 std::string Milliseconds(double seconds) {
   const double ms = seconds * 1e3;
@@ -37,8 +38,8 @@ struct Layout {
 };
 
 Layout LayOut(const TableLook& look) {
-  const int clip = std::clamp(look.widest_input, kNarrowestInput, kWidestInput);
-  const int label = std::clamp(look.widest_label, 5, kWidestLabel);
+  const int clip = std::max(look.widest_input, kNarrowestInput);
+  const int label = std::max(look.widest_label, 5);
   Layout layout;
   layout.columns = {{"CLIP", clip, Align::kLeft, Keep::kEnd},
                     {"LABEL", label},
@@ -49,7 +50,8 @@ Layout LayOut(const TableLook& look) {
                     {"INFERENCE", 9, Align::kRight, Keep::kStart, 1},
                     {"TOTAL", 7, Align::kRight, Keep::kStart, 1}};
   const int room = look.columns - (WidthOf(layout.columns) - clip - label);
-  layout.sampled_column = look.columns == 0 || room >= kNarrowestInput + label;
+  layout.sampled_column =
+      look.columns == 0 || room >= kNarrowestInput + std::min(label, kUsualLabel);
   if (!layout.sampled_column) {
     layout.columns.erase(layout.columns.begin() + 3);
     layout.columns[3].gap = 1;
@@ -68,24 +70,23 @@ class ClipTable : public ClipFormat {
  public:
   explicit ClipTable(const TableLook& look) : color_(look.color), layout_(LayOut(look)) {}
 
-  std::string Head() override { return TableHead(layout_.columns, color_); }
-
   std::string Row(const Outcome& outcome) override {
     if (!outcome.result.ok()) return "";
     const v1::ClipResult& result = *outcome.result;
-    const std::string sampled = SampledText(result.sampling());
-    std::vector<std::string> left = {outcome.input};
-    if (!layout_.sampled_column && !sampled.empty()) {
-      left.push_back("  " + ShortSampledText(result.sampling(), layout_.columns[0].width - 2));
+    std::vector<std::string> left = {outcome.input}, right;
+    if (layout_.sampled_column) {
+      right.push_back(SampledText(result.sampling(), kSampledWidth));
+    } else if (const std::string under = SampledUnderName(result.sampling()); !under.empty()) {
+      left.push_back(under);
     }
     const v1::Timing& timing = result.timing();
-    std::vector<std::string> right;
-    if (layout_.sampled_column) right.push_back(sampled);
     right.push_back(Milliseconds(Seconds(timing.decode())));
     right.push_back(Milliseconds(QueueSeconds(timing)));
     right.push_back(Milliseconds(Seconds(timing.inference())));
     right.push_back(Milliseconds(Seconds(timing.total())));
-    std::string out = Block(left, result.classes(), right);
+    std::string out;
+    if (!std::exchange(has_head_, true)) out = TableHead(layout_.columns, color_);
+    absl::StrAppend(&out, Block(left, result.classes(), right));
     for (const v1::WindowResult& window : result.windows()) {
       absl::StrAppend(&out, Block({absl::StrFormat("  %.2f-%.2f s", Seconds(window.start_offset()),
                                                    Seconds(window.end_offset()))},
@@ -95,6 +96,14 @@ class ClipTable : public ClipFormat {
   }
 
  private:
+  std::string SampledUnderName(const v1::SamplingReport& sampling) const {
+    const int width = layout_.columns[0].width;
+    const std::string text = SampledText(sampling, width);
+    if (text.empty()) return "";
+    const int indent = std::clamp(width - TextWidth(text), 0, kIndent);
+    return std::string(static_cast<size_t>(indent), ' ') + text;
+  }
+
   // `left` goes down the first column, the labels down the second, `right` on the first line only.
   std::string Block(const std::vector<std::string>& left, const Classes& classes,
                     const std::vector<std::string>& right) const {
@@ -119,6 +128,7 @@ class ClipTable : public ClipFormat {
 
   bool color_;
   Layout layout_;
+  bool has_head_ = false;
 };
 
 }  // namespace

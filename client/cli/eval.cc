@@ -103,7 +103,7 @@ int SendAll(const Args& args, const Terminal& terminal, const Interrupt& interru
   int done = total - static_cast<int>(todo.size());
   int failed = 0;
   ExitCode fatal = kExitOk;
-  Progress progress(args.progress, terminal.err_is_tty, total);
+  Progress progress(args.progress, MayDrawOver(args.progress, terminal), total);
   progress.Update(done, failed, absl::Now());
   std::atomic<bool> stop{false};
   RunInOrder<Sent>(

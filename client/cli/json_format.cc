@@ -1,5 +1,6 @@
 #include "client/cli/json_format.h"
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
@@ -23,13 +24,24 @@ void EraseLogits(nlohmann::ordered_json& answer) {
   for (auto& one : answer.at("classes")) one.erase("logit");
 }
 
+// What a request did not ask for is empty in its answer; it would only be in the way.
+void EraseEmpty(nlohmann::ordered_json& answer, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const auto found = answer.find(name);
+    if (found != answer.end() && (found->empty() || *found == false)) answer.erase(found);
+  }
+}
+
 std::string ResultJson(const v1::ClipResult& result, bool logits) {
-  std::string json = ProtoJson(result);
-  if (logits) return json;
-  auto parsed = nlohmann::ordered_json::parse(json);
-  EraseLogits(parsed);
-  for (auto& window : parsed.at("windows")) EraseLogits(window);
-  return parsed.dump();
+  auto json = nlohmann::ordered_json::parse(ProtoJson(result));
+  if (!logits) EraseLogits(json);
+  for (auto& window : json.at("windows")) {
+    if (!logits) EraseLogits(window);
+    EraseEmpty(window, {"text_matches"});
+  }
+  if (json.contains("sampling")) EraseEmpty(json["sampling"], {"frames"});
+  EraseEmpty(json, {"embeddings", "detections", "text_matches", "windows", "from_cache"});
+  return json.dump();
 }
 
 class Ndjson : public ClipFormat {

@@ -12,7 +12,7 @@
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<absl::string_view, const char*>, 21> kPhrases = {{
+constexpr std::array<std::pair<absl::string_view, const char*>, 18> kPhrases = {{
     {"FIELD_INVALID", "the request is not valid"},
     {"VIDEO_UNREADABLE", "not a video"},
     {"CODEC_UNSUPPORTED", "codec not supported"},
@@ -31,9 +31,6 @@ constexpr std::array<std::pair<absl::string_view, const char*>, 21> kPhrases = {
     {"DRAINING", "server is stopping"},
     {"QUEUE_FULL", "server busy"},
     {kNoAnswerInTime, "out of time"},
-    {kFileNotFound, "not found"},
-    {kFileEmpty, "nothing in it"},
-    {kFileUnreadable, "not readable"},
 }};
 
 std::string Phrase(const ClientError& error) {
@@ -50,6 +47,8 @@ std::string Phrase(const ClientError& error) {
 std::string Sentence(const ClientError& error) {
   const std::string reason =
       error.reason.empty() ? absl::StatusCodeToString(error.code) : error.reason;
+  const bool local = reason == kFileNotFound || reason == kFileEmpty || reason == kFileUnreadable;
+  if (local) return absl::StrCat(error.message, " (", reason, ")");  // It says all by itself.
   return absl::StrCat(Phrase(error), " (", reason, "): ", error.message);
 }
 

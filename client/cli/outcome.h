@@ -14,7 +14,8 @@ struct Outcome {
   absl::StatusOr<v1::ClipResult> result;
 };
 
-// "not a video (VIDEO_UNREADABLE): no known container in the first 2.1 kB"
+// "not a video (VIDEO_UNREADABLE): no known container in the first 2.1 kB"; of a file that never
+// reached the server "no such file (FILE_NOT_FOUND)".
 std::string Sentence(const ClientError& error);
 
 double Seconds(const google::protobuf::Duration& duration);

@@ -34,8 +34,9 @@ std::string ProgressText(int done, int failed, int total, bool with_bar) {
 
 std::string SentText(uint64_t sent, uint64_t total, bool with_bar) {
   if (total == 0) return absl::StrCat("sent ", sent / kMegabyte, " MB");
-  const int percent = static_cast<int>(100.0 * static_cast<double>(std::min(sent, total)) /
-                                       static_cast<double>(total));
+  if (sent >= total) return absl::StrCat("sent ", sent / kMegabyte, " MB, waiting for the answer");
+  const int percent =
+      static_cast<int>(100.0 * static_cast<double>(sent) / static_cast<double>(total));
   return absl::StrCat("sent ", sent / kMegabyte, " of ", total / kMegabyte, " MB",
                       with_bar ? Bar(percent) : "", absl::StrFormat("  %3d %%", percent));
 }
@@ -79,7 +80,9 @@ void Progress::Sent(int upload, uint64_t sent, uint64_t total, absl::Time now) {
   MutexLock lock(mu_);
   uploads_[upload] = {sent, total};
   const bool on_terminal = mode_ == Mode::kBar || mode_ == Mode::kUploads;
-  if (!on_terminal || hidden_ || now - last_drawn_ < kDrawEvery) return;
+  // The last piece is shown however soon it comes: nothing more does until the answer.
+  const bool all_sent = total > 0 && sent >= total;
+  if (!on_terminal || hidden_ || (!all_sent && now - last_drawn_ < kDrawEvery)) return;
   last_drawn_ = now;
   Draw();
 }

@@ -15,7 +15,8 @@ namespace scanline::cli {
 // "5 of 14  [=====>       ]  36 %  1 failed", for a bar of a terminal and for a plain line.
 std::string ProgressText(int done, int failed, int total, bool with_bar);
 
-// "sent 312 of 2048 MB  [===>                    ]  15 %"; without a total "sent 312 MB".
+// "sent 312 of 2048 MB  [===>                    ]  15 %"; without a total "sent 312 MB"; when all
+// is sent "sent 2048 MB, waiting for the answer".
 std::string SentText(uint64_t sent, uint64_t total, bool with_bar);
 
 // How far the run is, on standard error: a line that is drawn over on a terminal, elsewhere one

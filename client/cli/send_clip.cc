@@ -86,7 +86,8 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
   if (size <= most) {
     SCANLINE_ASSIGN_OR_RETURN(head, ReadUpTo(file, most + 1));
     if (head.empty()) {
-      return MakeClientError(absl::StatusCode::kFailedPrecondition, kFileEmpty, "it has 0 bytes");
+      return MakeClientError(absl::StatusCode::kFailedPrecondition, kFileEmpty,
+                             "the file is empty");
     }
     if (head.size() <= most) {
       return client.Classify(std::move(head), spec, deadline - absl::Now());
@@ -100,6 +101,14 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
     bytes.rewind = [&file, &bytes, &limits] {
       bytes.read = BytesOf(file, "", limits).read;
       return file.Rewind();
+    };
+  } else {  // a pipe: its size is known at its end
+    bytes.read = [read = std::move(bytes.read), &on_sent, sent = uint64_t{0}](
+                     char* out, size_t room) mutable -> absl::StatusOr<size_t> {
+      SCANLINE_ASSIGN_OR_RETURN(const size_t count, read(out, room));
+      sent += count;
+      if (count == 0 && on_sent) on_sent(sent, sent);
+      return count;
     };
   }
   return client.Upload(bytes, spec, deadline - absl::Now(), [&](uint64_t sent) {

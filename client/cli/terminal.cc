@@ -1,6 +1,7 @@
 #include "client/cli/terminal.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace scanline::cli {
@@ -16,6 +17,8 @@ Terminal DetectTerminal(const Getenv& getenv) {
   terminal.err_is_tty = isatty(STDERR_FILENO) == 1;
   terminal.no_color =
       !getenv("NO_COLOR").value_or("").empty() || getenv("TERM").value_or("") == "dumb";
+  struct stat out {};
+  terminal.out_is_pipe = fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode);
   winsize size{};
   if (terminal.out_is_tty) {
     const bool told = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -27,6 +30,10 @@ Terminal DetectTerminal(const Getenv& getenv) {
 bool UseColor(When when, const Terminal& terminal) {
   if (when == When::kAuto) return terminal.out_is_tty && !terminal.no_color;
   return when == When::kAlways;
+}
+
+bool MayDrawOver(When when, const Terminal& terminal) {
+  return terminal.err_is_tty && (when == When::kAlways || !terminal.out_is_pipe);
 }
 
 Format ResolveFormat(Format format, const Terminal& terminal) {

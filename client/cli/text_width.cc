@@ -59,6 +59,10 @@ std::string PrintableText(absl::string_view text) {
 std::string FitText(absl::string_view text, int width, Keep keep) {
   const std::string clean = PrintableText(text);
   if (TextWidth(clean) <= width) return clean;
+  if (keep == Keep::kEnd) {
+    const std::string name = clean.substr(clean.rfind('/') + 1);
+    if (TextWidth(name) == width) return name;  // whole, rather than cut for an ellipsis
+  }
   std::vector<Letter> letters = Letters(clean);
   if (keep == Keep::kEnd) std::reverse(letters.begin(), letters.end());
   std::vector<absl::string_view> kept;

@@ -2,6 +2,7 @@
 // frames is answered without a server or a model.
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -70,7 +71,7 @@ std::optional<Settings> ParseCommandLine(int argc, char** argv, int* exit_code) 
   sampling.window_seconds = 1;
   sampling.stride_seconds = 0.5;
   s.options.limits.max_bytes = int64_t{2} << 30;
-  bool apply_aspect = false, help = false;
+  bool apply_aspect = false, help = false, version = false;
   std::optional<double> end;
   const std::map<std::string, SamplingRule> rules = {
       {"uniform", SamplingRule::kUniform},      {"k400_sparse", SamplingRule::kK400Sparse},
@@ -88,6 +89,7 @@ std::optional<Settings> ParseCommandLine(int argc, char** argv, int* exit_code) 
   CLI::App app;
   app.set_help_flag();
   app.add_flag("-h,--help", help);
+  app.add_flag("--version", version);
   app.add_option("CLIP", s.input);
   app.add_option("--out", s.out);
   app.add_option("--rule", sampling.rule)->transform(CLI::CheckedTransformer(rules));
@@ -115,8 +117,8 @@ std::optional<Settings> ParseCommandLine(int argc, char** argv, int* exit_code) 
     *exit_code = kUsage;
     return std::nullopt;
   }
-  if (help) {
-    std::cout << kUsageText;
+  if (help || version) {
+    std::cout << (help ? kUsageText : "scanline-decode " SCANLINE_VERSION "\n");
     *exit_code = 0;
     return std::nullopt;
   }
@@ -149,6 +151,9 @@ absl::StatusOr<std::vector<uint8_t>> ReadInput(const std::string& path, int64_t 
   return bytes;
 }
 
+// To the microsecond: 3.28, not 3.2800000000000002.
+double Micros(double seconds) { return std::round(seconds * 1e6) / 1e6; }
+
 void PrintFrames(const Clip& clip, bool with_files) {
   size_t place = 0;
   for (const View& view : clip.views) {
@@ -157,7 +162,8 @@ void PrintFrames(const Clip& clip, bool with_files) {
       const SampledFrame& frame = clip.sampled[picture / clip.spatial_views];
       nlohmann::ordered_json line;
       line["index"] = frame.index;
-      line["pts"] = frame.pts_seconds ? nlohmann::ordered_json(*frame.pts_seconds) : nullptr;
+      line["pts"] =
+          frame.pts_seconds ? nlohmann::ordered_json(Micros(*frame.pts_seconds)) : nullptr;
       line["window"] = view.window;
       line["view"] = view.temporal_view;
       line["corrupt"] = frame.corrupt;

@@ -66,6 +66,14 @@ Npy ReadNpy(const std::string& path) {
   return npy;
 }
 
+TEST_F(Cli, TellsItsVersionAndTimesToTheMicrosecond) {
+  EXPECT_THAT(RunDecode({"--version"}).out, ::testing::MatchesRegex("scanline-decode [0-9.]+\n"));
+  const std::string clip = SCANLINE_SOURCE_DIR "/assets/clips/pedestrians_12s.avi";
+  const auto run = RunDecode({clip, "--count", "120"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, ::testing::Not(::testing::ContainsRegex("\"pts\":[0-9]+\\.[0-9]{7}")));
+}
+
 TEST_F(Cli, WritesLinesFramesInputAndSheet) {
   const auto run = RunDecode({kClips + "mp4_h264_b3.mp4", "--count", "8", "--rule", "uniform",
                               "--out", folder_.string(), "--size", "64"});

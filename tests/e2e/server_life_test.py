@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import os
+import pty
 import re
 import signal
 import socket
@@ -27,7 +28,7 @@ def run(*flags, env=None):
 def test_help_version_and_usage_errors():
     shown = run("--help")
     assert shown.returncode == 0 and shown.stdout.count("\n") <= 25
-    assert re.fullmatch(r"\d+\.\d+\.\d+\n", run("--version").stdout)
+    assert re.fullmatch(r"scanline-server \d+\.\d+\.\d+\n", run("--version").stdout)
     wrong = run("--lisen", "127.0.0.1:0")
     assert wrong.returncode == 2
     assert "did you mean --listen?" in wrong.stderr
@@ -65,6 +66,29 @@ def test_a_taken_port_exits_with_1_and_names_it():
             done = run(flag, address, other, "127.0.0.1:0")
             assert done.returncode == 1, done.stderr
             assert address in done.stderr
+            assert done.stderr.count("\n") == 1, "one line, nothing of gRPC's own"
+
+
+def test_on_a_terminal_it_says_where_and_how_to_stop():
+    """The first Ctrl-C begins the lame duck's minute, the second ends it."""
+    ours, theirs = pty.openpty()
+    server = subprocess.Popen(
+        [str(BIN / "scanline-server"), "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+         "--workers", "1", "--lame-duck", "60"], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    try:
+        seen = b""
+        for wanted in (rb"gRPC on 127\.0\.0\.1:[1-9]\d*, .*http://127\.0\.0\.1:[1-9]\d*; Ctrl-C stops",
+                       rb"a second signal stops at once", rb"second signal: stopping now"):
+            while not re.search(wanted, seen):
+                seen += os.read(ours, 65536)  # Fails when the server has ended.
+            if server.poll() is None:
+                server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=10) == 1
+    finally:
+        server.kill()
+        server.wait()
+        os.close(ours)
 
 
 def test_operations_pages_and_figures():

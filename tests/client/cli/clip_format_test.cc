@@ -11,7 +11,12 @@
 namespace scanline::cli {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 void Milliseconds(int ms, google::protobuf::Duration* duration) {
   duration->set_seconds(ms / 1000);
@@ -103,6 +108,23 @@ TEST(Ndjson, HasLogitsOnlyWhereTheyWereAskedFor) {
   }
 }
 
+TEST(Ndjson, HasOnlyWhatWasAskedFor) {
+  const auto keys = [](const Outcome& outcome) {
+    std::vector<std::string> names;
+    const auto row = nlohmann::json::parse(MakeNdjson(true)->Row(outcome));
+    for (const auto& [name, value] : row["result"].items()) names.push_back(name);
+    return names;
+  };
+  EXPECT_THAT(keys(Answered()), ElementsAre("classes", "model", "sampling", "timing", "warnings"));
+  EXPECT_THAT(keys(WithWindows()),
+              ElementsAre("classes", "model", "sampling", "timing", "warnings", "windows"));
+  Outcome cached = Answered();
+  cached.result->set_from_cache(true);
+  EXPECT_THAT(keys(cached), Contains("from_cache"));
+  EXPECT_THAT(MakeNdjson()->Row(WithWindows()),
+              Not(AnyOf(HasSubstr("text_matches"), HasSubstr("frames\":"))));
+}
+
 TEST(Json, IsOneArray) {
   EXPECT_EQ(nlohmann::json::parse(All(*MakeJson(), {Answered(), Failed()})).size(), 2U);
   EXPECT_EQ(nlohmann::json::parse(All(*MakeJson(), {})).size(), 0U);
@@ -127,12 +149,13 @@ TEST(Csv, NamesTheWindowsSeconds) {
 TableLook Look(int columns) { return {.columns = columns, .widest_input = 14, .widest_label = 13}; }
 
 TEST(Table, HasAColumnForTheSampledTimesWhereThereIsRoom) {
-  EXPECT_EQ(All(*MakeTable(Look(120)), {Answered(), Failed()}),
-            "CLIP                  LABEL          SCORE  SAMPLED                    DECODE   QUEUE "
-            "INFERENCE   TOTAL\n"
-            "clips/walk.mp4        walking        0.910  0.03 0.09 … 0.96 s (16)     42 ms  3.0 ms "
-            "   118 ms 1163 ms\n"
-            "                      running, fast  0.050\n");
+  EXPECT_EQ(
+      All(*MakeTable(Look(120)), {Answered(), Failed()}),
+      "CLIP                  LABEL          SCORE  SAMPLED                      DECODE   QUEUE "
+      "INFERENCE   TOTAL\n"
+      "clips/walk.mp4        walking        0.910  0.03 0.09 … 0.96 s (16)       42 ms  3.0 ms "
+      "   118 ms 1163 ms\n"
+      "                      running, fast  0.050\n");
 }
 
 TEST(Table, PutsTheSampledTimesUnderTheNameInEightyColumns) {
@@ -140,6 +163,35 @@ TEST(Table, PutsTheSampledTimesUnderTheNameInEightyColumns) {
             "CLIP                  LABEL          SCORE  DECODE   QUEUE INFERENCE   TOTAL\n"
             "clips/walk.mp4        walking        0.910   42 ms  3.0 ms    118 ms 1163 ms\n"
             "  0.03 … 0.96 s (16)  running, fast  0.050\n");
+}
+
+TEST(Table, ShowsTheWholeSampledTextInEveryWidth) {
+  Outcome outcome = Answered();
+  v1::SamplingReport& sampling = *outcome.result->mutable_sampling();
+  sampling.clear_frame_offsets();
+  for (int i = 0; i < 368; ++i)
+    Milliseconds(i / 3 * 100 - i / 300 * 300, sampling.add_frame_offsets());
+  const auto text = [&](int columns) {
+    return MakeTable({.columns = columns, .widest_input = 44, .widest_label = 17})->Row(outcome);
+  };
+  for (const int columns : {0, 120, 140}) {
+    EXPECT_THAT(text(columns), HasSubstr("  0.00 0.10 … 11.90 s (368) ")) << columns;
+  }
+  EXPECT_THAT(text(80), HasSubstr("\n0.00 … 11.90 s (368)  running, fast"));
+}
+
+TEST(Table, CutsNothingWhereNoTerminalLimitsIt) {
+  Outcome outcome = Answered();
+  outcome.input = std::string(60, 'n') + ".mp4";
+  outcome.result->mutable_classes(0)->set_label(std::string(40, 'l'));
+  const TableLook look{.columns = 0, .widest_input = 64, .widest_label = 40};
+  EXPECT_THAT(MakeTable(look)->Row(outcome),
+              HasSubstr(outcome.input + "  " + std::string(40, 'l')));
+}
+
+TEST(Table, HasNoTitlesWithoutRows) {
+  EXPECT_EQ(All(*MakeTable(Look(120)), {Failed()}), "");
+  EXPECT_THAT(All(*MakeTable(Look(120)), {Failed(), Answered()}), StartsWith("CLIP "));
 }
 
 TEST(Table, ShowsEachWindowWithItsLabels) {

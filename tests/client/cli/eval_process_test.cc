@@ -96,7 +96,7 @@ TEST_F(Eval, CountsWhatIsRightWrongAndSkipped) {
   const ProcessResult result = Run(manifest, {"-o", Path("out")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("scanline: d.mp4: not a video (VIDEO_UNREADABLE)"),
-                                HasSubstr("scanline: e.mp4: not found (FILE_NOT_FOUND)"),
+                                HasSubstr("scanline: e.mp4: no such file (FILE_NOT_FOUND)"),
                                 HasSubstr("scanline: 2 of 5 clips skipped\n")));
   const auto summary = nlohmann::json::parse(result.out);
   EXPECT_EQ(summary["clips"], 5);

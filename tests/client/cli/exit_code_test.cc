@@ -42,6 +42,8 @@ TEST(Sentence, SaysWhatInWordsAndNamesTheReason) {
   EXPECT_EQ(Sentence(Error(absl::StatusCode::kDataLoss, "SOMETHING_NEW")),
             "data loss (SOMETHING_NEW): why");
   EXPECT_EQ(Sentence(Error(absl::StatusCode::kInternal, "")), "internal (INTERNAL): why");
+  EXPECT_EQ(Sentence({absl::StatusCode::kNotFound, kFileNotFound, "no such file", {}}),
+            "no such file (FILE_NOT_FOUND)");
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ TEST_F(Scanline, Exit1ForAMissingFileAndForOneOverTheUploadLimit) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Line(result, 0)["error"]["reason"], "FILE_NOT_FOUND");
   EXPECT_EQ(Line(result, 1)["error"]["reason"], "CLIP_TOO_LARGE");
+  EXPECT_THAT(result.err, HasSubstr("/missing.mp4: no such file (FILE_NOT_FOUND)\n"));
   EXPECT_THAT(result.err, HasSubstr("too large (CLIP_TOO_LARGE): clip is 67108865 bytes; this "
                                     "server takes up to 67108864 bytes"));
   EXPECT_EQ(server_.attempts(), 0);
@@ -332,12 +333,13 @@ TEST_F(Scanline, DrawsATableOfItsOwnAccordOnATerminal) {
   const ProcessResult wide =
       testing::RunInTerminal(Command({"classify", "walk.mp4"}), 120, {"NO_COLOR=1", "TERM=xterm"});
   EXPECT_EQ(wide.exit_code, 0);
-  EXPECT_EQ(wide.out,
-            "CLIP                  LABEL          SCORE  SAMPLED                    DECODE   QUEUE "
-            "INFERENCE   TOTAL\r\n"
-            "walk.mp4              walking        0.910  0.03 0.09 … 0.96 s (16)     42 ms  3.0 ms "
-            "   118 ms  163 ms\r\n"
-            "                      running, fast  0.050\r\n");
+  EXPECT_EQ(
+      wide.out,
+      "CLIP                  LABEL          SCORE  SAMPLED                      DECODE   QUEUE "
+      "INFERENCE   TOTAL\r\n"
+      "walk.mp4              walking        0.910  0.03 0.09 … 0.96 s (16)       42 ms  3.0 ms "
+      "   118 ms  163 ms\r\n"
+      "                      running, fast  0.050\r\n");
 }
 
 TEST_F(Scanline, ColoursATerminalUnlessToldNotTo) {

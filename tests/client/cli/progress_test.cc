@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "client/cli/terminal.h"
+
 namespace scanline::cli {
 namespace {
 
@@ -58,6 +60,7 @@ TEST(SentText, ShowsBytesAndTheirShare) {
   EXPECT_EQ(SentText(312'000'000, 2'048'000'000, true),
             "sent 312 of 2048 MB  [===>                    ]   15 %");
   EXPECT_EQ(SentText(312'000'000, 0, true), "sent 312 MB");
+  EXPECT_EQ(SentText(52'000'000, 52'000'000, true), "sent 52 MB, waiting for the answer");
 }
 
 TEST(Progress, ShowsTheUploadOfOneInputOnATerminal) {
@@ -73,6 +76,28 @@ TEST(Progress, ShowsTheUploadOfOneInputOnATerminal) {
   EXPECT_EQ(screen.text(), drawn);
   progress.Sent(upload, 20'000'000, 20'000'000, At(2));  // hidden while other text is written
   EXPECT_EQ(screen.text(), drawn);
+}
+
+TEST(Progress, SaysThatItWaitsHoweverFastTheBytesWent) {
+  Screen screen;
+  Progress progress(When::kAuto, /*is_tty=*/true, /*total=*/1, screen.file());
+  const int upload = progress.NewUpload();
+  progress.Sent(upload, 500'000, 52'000'000, At(1));
+  progress.Sent(upload, 52'000'000, 52'000'000, At(1));
+  EXPECT_EQ(screen.text(),
+            "\r\x1b[Ksent 0 of 52 MB  [>                       ]    0 %"
+            "\r\x1b[Ksent 52 MB, waiting for the answer");
+}
+
+TEST(MayDrawOver, NotBesideAPipeUnlessAskedFor) {
+  const Terminal terminal{.out_is_tty = true, .err_is_tty = true};
+  const Terminal pipe{.err_is_tty = true, .out_is_pipe = true};
+  const Terminal file{.err_is_tty = true};
+  EXPECT_TRUE(MayDrawOver(When::kAuto, terminal));
+  EXPECT_TRUE(MayDrawOver(When::kAuto, file));
+  EXPECT_FALSE(MayDrawOver(When::kAuto, pipe));
+  EXPECT_TRUE(MayDrawOver(When::kAlways, pipe));
+  EXPECT_FALSE(MayDrawOver(When::kAlways, {}));
 }
 
 TEST(Progress, AddsTheBytesOfUploadsToTheLineOfManyInputs) {

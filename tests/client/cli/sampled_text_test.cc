@@ -17,21 +17,29 @@ v1::SamplingReport Times(int count) {
 }
 
 TEST(SampledText, NamesTheFirstTwoTheLastAndHowMany) {
-  EXPECT_EQ(SampledText(Times(16)), "0.25 1.25 … 15.25 s (16)");
-  EXPECT_EQ(SampledText(Times(3)), "0.25 1.25 2.25 s (3)");
-  EXPECT_EQ(SampledText(Times(1)), "0.25 s (1)");
-  EXPECT_EQ(SampledText(Times(0)), "");
+  EXPECT_EQ(SampledText(Times(16), 24), "0.25 1.25 … 15.25 s (16)");
+  EXPECT_EQ(SampledText(Times(3), 24), "0.25 1.25 2.25 s (3)");
+  EXPECT_EQ(SampledText(Times(1), 24), "0.25 s (1)");
+  EXPECT_EQ(SampledText(Times(0), 24), "");
 }
 
 TEST(SampledText, FallsBackToFrameNumbers) {
   v1::SamplingReport report = Times(16);
   report.clear_frame_offsets();
-  EXPECT_EQ(SampledText(report), "#0 #10 … #150 (16)");
+  EXPECT_EQ(SampledText(report, 24), "#0 #10 … #150 (16)");
 }
 
-TEST(ShortSampledText, GetsShorterWhereItMust) {
-  EXPECT_EQ(ShortSampledText(Times(16), 24), "0.25 1.25 … 15.25 s (16)");
-  EXPECT_EQ(ShortSampledText(Times(16), 23), "0.25 … 15.25 s (16)");
+TEST(SampledText, GetsShorterWhereItMustAndKeepsTheCount) {
+  EXPECT_EQ(SampledText(Times(16), 23), "0.25 … 15.25 s (16)");
+  EXPECT_EQ(SampledText(Times(16), 18), "(16)");
+}
+
+TEST(SampledText, NamesAFrameOfSeveralWindowsOnceAndCountsItEachTime) {
+  v1::SamplingReport twice = Times(16);
+  twice.MergeFrom(Times(18));
+  EXPECT_EQ(SampledText(twice, 24), "0.25 1.25 … 17.25 s (34)");
+  twice.clear_frame_offsets();
+  EXPECT_EQ(SampledText(twice, 24), "#0 #10 … #170 (34)");
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "tests/client/service_double.h"
 
@@ -53,6 +55,16 @@ TEST_F(SendClipTest, UploadsWhatDoesNotWithItsSizeAndDigest) {
   EXPECT_EQ(server_.last_upload().declared, 2'500'005U);
   EXPECT_TRUE(server_.last_upload().right_digest);
   EXPECT_EQ(sent_, 2'500'005U);
+  EXPECT_EQ(total_, 2'500'005U);
+}
+
+TEST_F(SendClipTest, KnowsTheSizeOfAPipeAtItsEnd) {
+  const std::string pipe = Write("") + ".pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&pipe] { std::ofstream(pipe) << "walk " << std::string(2'500'000, 'x'); });
+  EXPECT_TRUE(Send(pipe).ok());
+  writer.join();
+  EXPECT_EQ(server_.last_upload().bytes, 2'500'005U);
   EXPECT_EQ(total_, 2'500'005U);
 }
 

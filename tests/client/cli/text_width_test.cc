@@ -18,6 +18,8 @@ TEST(FitText, CutsAtAColumnAndKeepsLettersWhole) {
   EXPECT_EQ(FitText("walking", 5), "walk…");
   EXPECT_EQ(FitText("clips/a/walk.mp4", 7, Keep::kEnd), "…lk.mp4");
   EXPECT_EQ(FitText("clips/a/walk.mp4", 14, Keep::kEnd), "…/a/walk.mp4") << "whole folders";
+  EXPECT_EQ(FitText("clips/a/walk.mp4", 9, Keep::kEnd), "…walk.mp4");
+  EXPECT_EQ(FitText("clips/a/walk.mp4", 8, Keep::kEnd), "walk.mp4");
   EXPECT_EQ(FitText("動画動画", 5), "動画…");
   EXPECT_EQ(FitText("動画動画", 6), "動画…") << "half a letter does not fit";
 }
