@@ -1,5 +1,7 @@
 #include "server/upload_call.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>
+
 #include <string>
 #include <utility>
 
@@ -20,6 +22,24 @@ absl::Status ProtocolError(absl::string_view found) {
                    {{"found", std::string(found)}});
 }
 
+absl::Status Unreadable(size_t bytes) {
+  const std::string found = absl::StrCat(bytes, " bytes that are none");
+  return MakeError(Reason::kStreamProtocol,
+                   absl::StrCat("expected an UploadClipRequest message, found ", found),
+                   {{"found", found}});
+}
+
+template <typename Message>
+bool Parse(grpc::ByteBuffer* bytes, Message* message) {
+  return grpc::SerializationTraits<Message>::Deserialize(bytes, message).ok();
+}
+
+template <typename Message>
+grpc::Status Serialize(const Message& message, grpc::ByteBuffer* bytes) {
+  bool own_buffer = false;
+  return grpc::SerializationTraits<Message>::Serialize(message, bytes, &own_buffer);
+}
+
 absl::string_view PayloadName(const v1::UploadClipRequest& message) {
   switch (message.payload_case()) {
     case v1::UploadClipRequest::kStart:
@@ -35,8 +55,7 @@ absl::string_view PayloadName(const v1::UploadClipRequest& message) {
 }  // namespace
 
 UploadCall* UploadCall::Start(const UploadParts& parts, const Cancel& cancel,
-                              grpc::CallbackServerContext* context,
-                              v1::UploadClipResponse* response) {
+                              grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
   const std::shared_ptr<UploadCall> call(new UploadCall(parts, cancel, context, response));
   call->self_ = call;
   const int streams = parts.streams->fetch_add(1) + 1;
@@ -56,7 +75,7 @@ UploadCall* UploadCall::Start(const UploadParts& parts, const Cancel& cancel,
 }
 
 UploadCall::UploadCall(const UploadParts& parts, const Cancel& cancel,
-                       grpc::CallbackServerContext* context, v1::UploadClipResponse* response)
+                       grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
     : parts_(parts),
       cancel_(cancel),
       context_(context),
@@ -82,7 +101,7 @@ void UploadCall::ReadNext() {
   MutexLock lock(mu_);
   if (answered_) return;
   reading_since_ = absl::Now();
-  StartRead(&message_);
+  StartRead(&bytes_);
 }
 
 void UploadCall::OnReadDone(bool ok) {
@@ -92,6 +111,8 @@ void UploadCall::OnReadDone(bool ok) {
     reading_since_ = absl::InfiniteFuture();
     submitted = submitted_;
   }
+  const size_t length = bytes_.Length();
+  if (ok && !Parse(&bytes_, &message_)) return TakeUnreadable(length);
   if (ok && submitted) {
     return parts_.thread->Post([self = shared_from_this()] { self->Store(); });
   }
@@ -99,6 +120,10 @@ void UploadCall::OnReadDone(bool ok) {
   if (context_->IsCancelled()) return;  // OnCancel ends it
   if (!submitted) return Stop(ProtocolError("the end of the stream"));
   parts_.thread->Post([self = shared_from_this()] { self->FinishUpload(); });
+}
+
+void UploadCall::TakeUnreadable(size_t bytes) {
+  parts_.thread->Post([self = shared_from_this(), bytes] { self->Stop(Unreadable(bytes)); });
 }
 
 void UploadCall::Take(const v1::UploadClipRequest& message) {
@@ -199,8 +224,13 @@ void UploadCall::Answer(absl::StatusOr<Reply> reply) {
     done = std::move(upload_);
   }
   if (done != nullptr) done->Discard();  // a piece may be on its way into it
-  if (reply.ok()) ToProto(*reply, response_->mutable_result());
-  Finish(EndOfCall(reply.status(), "UploadClip", context_));
+  grpc::Status end = EndOfCall(reply.status(), "UploadClip", context_);
+  if (reply.ok()) {
+    v1::UploadClipResponse response;
+    ToProto(*reply, response.mutable_result());
+    end = Serialize(response, response_);
+  }
+  Finish(end);
 }
 
 void UploadCall::OnDone() { std::exchange(self_, nullptr).reset(); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
@@ -35,12 +36,14 @@ struct UploadParts {
 // One UploadClip call. The first message submits the request; each piece is stored on the task
 // thread, and only then the next one is asked for, so that a client is never read faster than its
 // bytes are kept. Whatever ends the upload ends through the pipeline's answer, which is given once.
-class UploadCall final : public grpc::ServerReadReactor<v1::UploadClipRequest>,
+// Messages come as bytes: gRPC reports one that it cannot parse just as it does the end of the
+// upload, and half a clip would be answered as if it were whole.
+class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>,
                          public std::enable_shared_from_this<UploadCall> {
  public:
   // The reactor that gRPC shall have; it keeps itself until OnDone.
   static UploadCall* Start(const UploadParts& parts, const Cancel& cancel,
-                           grpc::CallbackServerContext* context, v1::UploadClipResponse* response);
+                           grpc::CallbackServerContext* context, grpc::ByteBuffer* response);
   ~UploadCall() override;
 
   void OnReadDone(bool ok) override;
@@ -49,8 +52,9 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadClipRequest>,
 
  private:
   UploadCall(const UploadParts& parts, const Cancel& cancel, grpc::CallbackServerContext* context,
-             v1::UploadClipResponse* response);
+             grpc::ByteBuffer* response);
   void ReadNext();
+  void TakeUnreadable(size_t bytes);
   void Take(const v1::UploadClipRequest& message);
   void Begin(const v1::UploadClipRequest::Start& start);
   void Store();
@@ -66,9 +70,10 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadClipRequest>,
   const UploadParts parts_;
   const Cancel cancel_;
   grpc::CallbackServerContext* const context_;
-  v1::UploadClipResponse* const response_;
+  grpc::ByteBuffer* const response_;
   const absl::Time received_;
-  v1::UploadClipRequest message_;     // gRPC's while a read is under way, else the task's
+  grpc::ByteBuffer bytes_;            // gRPC's while a read is under way, else empty
+  v1::UploadClipRequest message_;     // the last one read: the task's until it asks for the next
   std::shared_ptr<UploadCall> self_;  // until OnDone
 
   Mutex mu_;

@@ -74,8 +74,8 @@ grpc::ServerUnaryReactor* VideoService::AnalyzeClip(grpc::CallbackServerContext*
   return call;
 }
 
-grpc::ServerReadReactor<v1::UploadClipRequest>* VideoService::UploadClip(
-    grpc::CallbackServerContext* context, v1::UploadClipResponse* response) {
+grpc::ServerReadReactor<grpc::ByteBuffer>* VideoService::UploadClip(
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
   // An upload takes as long as it takes: where no deadline is given, the longest one holds, and
   // idleness ends it.
   const DeadlineRule rule = {.none_given = deadlines_.most, .most = deadlines_.most};

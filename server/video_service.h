@@ -15,7 +15,8 @@ struct DeadlineRule {
 
 // The data plane over gRPC. A handler reads the message into a Request, hands it to the pipeline
 // and returns; the pipeline's answer ends the call. Nothing here blocks.
-class VideoService final : public v1::VideoService::CallbackService {
+class VideoService final
+    : public v1::VideoService::WithRawCallbackMethod_UploadClip<v1::VideoService::CallbackService> {
  public:
   // The pointers are borrowed.
   VideoService(Pipeline* pipeline, const ModelTable* models, RequestLimits limits,
@@ -35,8 +36,8 @@ class VideoService final : public v1::VideoService::CallbackService {
                                         const v1::AnalyzeClipRequest* request,
                                         v1::AnalyzeClipResponse* response) override;
 
-  grpc::ServerReadReactor<v1::UploadClipRequest>* UploadClip(
-      grpc::CallbackServerContext* context, v1::UploadClipResponse* response) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* UploadClip(grpc::CallbackServerContext* context,
+                                                        grpc::ByteBuffer* response) override;
 
   // Not served yet: UNIMPLEMENTED, with a sentence.
   grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>* StreamAnalyze(

@@ -73,6 +73,24 @@ grpc::Status Messages(Connection& server, const std::vector<v1::UploadClipReques
   return writer->Finish();
 }
 
+// The same of messages as bytes, which need be none.
+grpc::Status RawMessages(Connection& server, const std::vector<std::string>& messages) {
+  grpc::ClientContext context;
+  grpc::ByteBuffer response;
+  const grpc::internal::RpcMethod method("/scanline.v1.VideoService/UploadClip",
+                                         grpc::internal::RpcMethod::CLIENT_STREAMING,
+                                         server.channel);
+  const std::unique_ptr<grpc::ClientWriter<grpc::ByteBuffer>> writer(
+      grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(server.channel.get(), method,
+                                                                    &context, &response));
+  for (const std::string& message : messages) {
+    const grpc::Slice slice(message);
+    if (!writer->Write(grpc::ByteBuffer(&slice, 1))) break;
+  }
+  writer->WritesDone();
+  return writer->Finish();
+}
+
 v1::UploadClipRequest StartMessage() {
   v1::UploadClipRequest message;
   *message.mutable_start() = ClassifyUpload().start;
@@ -372,6 +390,39 @@ std::vector<Row> StreamRows() {
        [] {
          Running server = Serve();
          return Messages(server, {StartMessage(), {}});
+       }},
+      {"GarbageInTheMiddle",
+       Reason::kStreamProtocol,
+       {"PreconditionFailure"},
+       {"found"},
+       {"expected an UploadClipRequest message", "found 3 bytes that are none"},
+       [] {
+         Running server = Serve();
+         const std::string clip = GoodClip();
+         return RawMessages(
+             server,
+             {StartMessage().SerializeAsString(),
+              ChunkMessage(clip.substr(0, clip.size() / 2)).SerializeAsString(), "\xff\xff\xff",
+              ChunkMessage(clip.substr(clip.size() / 2)).SerializeAsString()});
+       }},
+      {"GarbageAfterTheClip",
+       Reason::kStreamProtocol,
+       {"PreconditionFailure"},
+       {"found"},
+       {"found 3 bytes that are none"},
+       [] {
+         Running server = Serve();
+         return RawMessages(server, {StartMessage().SerializeAsString(),
+                                     ChunkMessage(GoodClip()).SerializeAsString(), "\xff\xff\xff"});
+       }},
+      {"GarbageFirst",
+       Reason::kStreamProtocol,
+       {"PreconditionFailure"},
+       {"found"},
+       {"found 3 bytes that are none"},
+       [] {
+         Running server = Serve();
+         return RawMessages(server, {"\xff\xff\xff", StartMessage().SerializeAsString()});
        }},
       {"NoMessage",
        Reason::kStreamProtocol,
