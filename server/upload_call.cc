@@ -2,6 +2,7 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -90,6 +91,11 @@ UploadPtr UploadCall::upload() {
 }
 
 void UploadCall::ReadNext() {
+  absl::Time since;
+  {
+    MutexLock lock(mu_);
+    since = std::exchange(reading_since_, absl::InfiniteFuture());
+  }
   if (const UploadPtr to_fill = upload(); to_fill != nullptr) {
     const auto again = [weak = weak_from_this(), thread = parts_.thread] {
       thread->Post([weak] {
@@ -100,19 +106,21 @@ void UploadCall::ReadNext() {
   }
   MutexLock lock(mu_);
   if (answered_) return;
-  reading_since_ = absl::Now();
+  reading_since_ = std::min(since, absl::Now());
   StartRead(&bytes_);
 }
 
 void UploadCall::OnReadDone(bool ok) {
+  const size_t length = bytes_.Length();
+  const bool readable = ok && Parse(&bytes_, &message_);
+  const bool empty = readable && message_.has_chunk() && message_.chunk().empty();
   bool submitted = false;
   {
     MutexLock lock(mu_);
-    reading_since_ = absl::InfiniteFuture();
+    if (!empty) reading_since_ = absl::InfiniteFuture();
     submitted = submitted_;
   }
-  const size_t length = bytes_.Length();
-  if (ok && !Parse(&bytes_, &message_)) return TakeUnreadable(length);
+  if (ok && !readable) return TakeUnreadable(length);
   if (ok && submitted) {
     return parts_.thread->Post([self = shared_from_this()] { self->Store(); });
   }

@@ -80,6 +80,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>,
   UploadPtr upload_ ABSL_GUARDED_BY(mu_);
   bool submitted_ ABSL_GUARDED_BY(mu_) = false;
   bool answered_ ABSL_GUARDED_BY(mu_) = false;
+  // Since when no byte came although the client was asked; an empty chunk has none.
   absl::Time reading_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
 };
 

@@ -139,6 +139,21 @@ TEST(UploadCall, AnIdleUploadFreesAllToo) {
   AwaitNothingHeld(server);
 }
 
+TEST(UploadCall, EmptyChunksAreNoSignOfLife) {
+  Settings settings = TestSettings();
+  settings.idle_timeout = 0.3;
+  Running server = Serve(settings);
+  OpenUpload upload(server);
+  upload.Write(WholeClip().substr(0, 1000));
+  const absl::Time begin = absl::Now();
+  while (upload.Write("") && absl::Now() - begin < absl::Seconds(10)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  EXPECT_EQ(testing::ReasonIn(upload.End()), "STREAM_IDLE");
+  AwaitNothingHeld(server);
+}
+
 TEST(UploadCall, WhereMemoryIsShortAnUploadGoesToItsFile) {
   Settings settings = TestSettings();
   settings.max_inflight_mib = 3;
