@@ -39,6 +39,7 @@ constexpr std::array kRows = {
     Row{Reason::kTaskUnsupported, "TASK_UNSUPPORTED", StatusCode::kFailedPrecondition},
     Row{Reason::kModelLoading, "MODEL_LOADING", StatusCode::kUnavailable},
     Row{Reason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted},
+    Row{Reason::kUploadStorage, "UPLOAD_STORAGE", StatusCode::kResourceExhausted},
     Row{Reason::kExpiredInQueue, "EXPIRED_IN_QUEUE", StatusCode::kDeadlineExceeded},
     Row{Reason::kExpiredInDecode, "EXPIRED_IN_DECODE", StatusCode::kDeadlineExceeded},
     Row{Reason::kExpiredInInference, "EXPIRED_IN_INFERENCE", StatusCode::kDeadlineExceeded},

@@ -32,6 +32,7 @@ enum class Reason {
   kTaskUnsupported,
   kModelLoading,
   kQueueFull,
+  kUploadStorage,
   kExpiredInQueue,
   kExpiredInDecode,
   kExpiredInInference,

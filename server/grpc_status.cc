@@ -82,6 +82,7 @@ std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
   int64_t delay_ms = 1000;
   switch (*reason) {
     case Reason::kQueueFull:
+    case Reason::kUploadStorage:
     case Reason::kModelLoading:
     case Reason::kDraining:
     case Reason::kDeviceMemory:

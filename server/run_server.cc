@@ -18,6 +18,7 @@
 #include "server/config.h"
 #include "server/decode_request.h"
 #include "server/load_models.h"
+#include "server/upload.h"
 
 namespace scanline {
 namespace {
@@ -99,6 +100,12 @@ int StopGracefully(App& app, const Settings& settings, const sigset_t& signals) 
 int Serve(const Settings& settings, const ModelLoader& load_models) {
   const absl::Time begin = absl::Now();
   const sigset_t signals = BlockStopSignals();
+  if (!settings.upload_dir.empty()) {
+    if (const absl::Status usable = CheckSpillFolder(settings.upload_dir); !usable.ok()) {
+      LogError("%s", std::string(usable.message()));
+      return kExitUsage;
+    }
+  }
   const absl::StatusOr<std::vector<ModelPtr>> models = load_models(settings);
   if (!models.ok()) {
     LogError("%s", std::string(models.status().message()));

@@ -14,15 +14,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace scanline {
 namespace {
 
-absl::Status FileError(absl::string_view what, const std::string& folder, int error) {
-  return MakeError(Reason::kInternal,
-                   absl::StrCat("cannot ", what, " the upload's temporary file in ", folder, ": ",
-                                std::strerror(error)));
+// The folder is for the log alone, not for clients.
+void LogFileError(absl::string_view what, const std::string& folder, int error) {
+  LogError("cannot %s an upload's temporary file in %s: %s", what, folder, std::strerror(error));
+}
+
+absl::Status NoRoom(absl::string_view what, const std::string& folder, int error) {
+  LogFileError(what, folder, error);
+  return MakeError(Reason::kUploadStorage,
+                   absl::StrCat("expected room for the upload in a temporary file, found none: ",
+                                std::strerror(error), "; try again in 1000 ms"),
+                   {{"retry_delay_ms", "1000"}});
 }
 
 std::string FolderOf(const UploadLimits& limits) {
@@ -43,6 +51,17 @@ int OpenUnlinked(const std::string& folder) {
 
 }  // namespace
 
+absl::Status CheckSpillFolder(const std::string& folder) {
+  const int fd = OpenUnlinked(folder);
+  if (fd < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a folder in which files can be made as --upload-dir, found ", folder,
+                     ": ", std::strerror(errno)));
+  }
+  close(fd);
+  return absl::OkStatus();
+}
+
 struct Upload::File {
   File(int fd_in, std::string folder_in) : fd(fd_in), folder(std::move(folder_in)) {}
   ~File() { close(fd); }
@@ -53,7 +72,7 @@ struct Upload::File {
     while (!bytes.empty()) {
       const ssize_t count = pwrite(fd, bytes.data(), bytes.size(), offset);
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return FileError("write", folder, errno);
+      if (count <= 0) return NoRoom("write", folder, count < 0 ? errno : ENOSPC);
       offset += count;
       bytes.remove_prefix(static_cast<size_t>(count));
     }
@@ -65,7 +84,8 @@ struct Upload::File {
       const ssize_t count = pread(fd, out, static_cast<size_t>(size), offset);
       if (count > 0) return count;
       if (count < 0 && errno == EINTR) continue;
-      return FileError("read", folder, count < 0 ? errno : EIO);
+      LogFileError("read", folder, count < 0 ? errno : EIO);
+      return MakeError(Reason::kInternal, "cannot read the upload's temporary file");
     }
   }
 
@@ -168,7 +188,7 @@ absl::string_view Upload::StoreInMemory(absl::string_view bytes) {
 absl::Status Upload::Spill() {
   const std::string folder = FolderOf(budget_->limits());
   const int fd = OpenUnlinked(folder);
-  if (fd < 0) return FileError("make", folder, errno);
+  if (fd < 0) return NoRoom("make", folder, errno);
   auto file = std::make_shared<File>(fd, folder);
   std::vector<Block> blocks;
   int64_t stored = 0;

@@ -25,6 +25,9 @@ struct UploadClaim {
   std::string sha256;  // 32 bytes; empty: not said
 };
 
+// An error, for who runs the server, where `folder` cannot hold an upload's temporary file.
+absl::Status CheckSpillFolder(const std::string& folder);
+
 // The bytes of one clip while they arrive: in memory, and past a limit in a file that has no name,
 // which ends with the process however that ends. One thread writes (Append, End) while another
 // reads; both sides may be ended by Fail. Thread-safe.
@@ -39,7 +42,7 @@ class Upload final : public ByteInput {
   // Whether the next bytes may be asked for: see UploadBudget::MayReceive.
   bool MayReceive(UploadBudget::OnRoom on_room);
   // Errors, after which the upload has failed: CLIP_TOO_LARGE, CHECKSUM_MISMATCH (more bytes than
-  // claimed), INTERNAL (the file).
+  // claimed), UPLOAD_STORAGE (no room for the file).
   absl::Status Append(absl::string_view bytes);
   // All have come. Error: CHECKSUM_MISMATCH.
   absl::Status End();

@@ -12,7 +12,7 @@
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<absl::string_view, const char*>, 18> kPhrases = {{
+constexpr std::array<std::pair<absl::string_view, const char*>, 19> kPhrases = {{
     {"FIELD_INVALID", "the request is not valid"},
     {"VIDEO_UNREADABLE", "not a video"},
     {"CODEC_UNSUPPORTED", "codec not supported"},
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<absl::string_view, const char*>, 18> kPhrases = {
     {"MODEL_LOADING", "server not ready"},
     {"DRAINING", "server is stopping"},
     {"QUEUE_FULL", "server busy"},
+    {"UPLOAD_STORAGE", "server has no room"},
     {kNoAnswerInTime, "out of time"},
 }};
 

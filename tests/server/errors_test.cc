@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -135,6 +137,26 @@ grpc::Status WhileOneIsHeld(const Settings& settings,
   held.wait();
   return status;
 }
+
+// While it lives, files of this process end at `bytes`, as on a disk that is full.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*const handler_)(int);
+  rlimit before_{};
+};
 
 struct Row {
   std::string name;
@@ -521,6 +543,28 @@ std::vector<Row> LoadRows() {
          first->WritesDone();
          EXPECT_TRUE(first->Finish().ok());
          return status;
+       }},
+      {"NoFolderForTheFile",
+       Reason::kUploadStorage,
+       retry,
+       {"retry_delay_ms"},
+       {"expected room for the upload", "found none: No such file"},
+       [] {
+         Running server = Serve(With([](Settings& s) {
+           s.upload_memory_mib = 0;
+           s.upload_dir = "/no/such/folder";
+         }));
+         return testing::Upload(server, GoodClip(), ClassifyUpload()).status;
+       }},
+      {"FullDisk",
+       Reason::kUploadStorage,
+       retry,
+       {"retry_delay_ms"},
+       {"expected room for the upload", "found none: File too large"},
+       [] {
+         const FileSizeLimit limit(1000);
+         Running server = Serve(With([](Settings& s) { s.upload_memory_mib = 0; }));
+         return testing::Upload(server, GoodClip(), ClassifyUpload()).status;
        }},
       {"InQueue",
        Reason::kExpiredInQueue,

@@ -48,7 +48,8 @@ TEST(GrpcStatus, EveryReasonCarriesItsCodeMessageAndErrorInfo) {
 }
 
 TEST(GrpcStatus, ExactlyTheReasonsThatPassByThemselvesCarryRetryInfo) {
-  const std::set<Reason> retried = {Reason::kQueueFull, Reason::kModelLoading, Reason::kDraining,
+  const std::set<Reason> retried = {Reason::kQueueFull, Reason::kUploadStorage,
+                                    Reason::kModelLoading, Reason::kDraining,
                                     Reason::kDeviceMemory};
   for (const Reason reason : AllReasons()) {
     const absl::Status error = MakeError(reason, "later", {{"retry_delay_ms", "1250"}});

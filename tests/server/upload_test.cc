@@ -140,14 +140,21 @@ TEST_F(UploadTest, MemoryIsThatOfAdmission) {
   EXPECT_EQ(admission_->figures().bytes, 0);
 }
 
-TEST_F(UploadTest, AFolderThatCannotHoldTheFileIsAnErrorThatNamesIt) {
+TEST_F(UploadTest, AFolderThatCannotHoldTheFileIsNoRoomAndIsNotNamed) {
   UploadLimits limits = {.memory_bytes = 0, .spill_folder = "/no/such/folder"};
   Admission admission(AdmissionLimits{});
   UploadBudget budget(limits, &admission);
   Upload upload({}, Cancel(), &budget);
   const absl::Status status = upload.Append("abc");
-  EXPECT_EQ(ReasonOf(status), Reason::kInternal);
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("/no/such/folder"));
+  EXPECT_EQ(ReasonOf(status), Reason::kUploadStorage);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::Not(::testing::HasSubstr("/no/such/folder")));
+}
+
+TEST(CheckSpillFolder, NamesAFolderThatCannotBeUsed) {
+  EXPECT_TRUE(CheckSpillFolder(::testing::TempDir()).ok());
+  EXPECT_THAT(std::string(CheckSpillFolder("/no/such/folder").message()),
+              ::testing::HasSubstr("/no/such/folder: No such file"));
 }
 
 TEST_F(UploadTest, BeyondTheTotalOnlyTheOldestGoesOnAndTheRestHearOfRoom) {
