@@ -7,9 +7,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "client/cli/local_error.h"
 #include "client/client_error.h"
@@ -70,6 +73,25 @@ absl::StatusOr<size_t> ClipFile::Read(char* out, size_t size) {
 absl::Status ClipFile::Rewind() {
   if (lseek(fd_, 0, SEEK_SET) != 0) return ErrnoError(errno, input_);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> DigestOf(ClipFile& file) {
+  Digest digest;
+  std::vector<char> piece(size_t{1} << 20);
+  while (true) {
+    SCANLINE_ASSIGN_OR_RETURN(const size_t count, file.Read(piece.data(), piece.size()));
+    if (count == 0) break;
+    digest.Add({piece.data(), count});
+  }
+  SCANLINE_RETURN_IF_ERROR(file.Rewind());
+  return digest.Finish();
+}
+
+std::string ContentDigest(const std::string& path, const ClipFile::GoOn& go_on) {
+  auto file = ClipFile::Open(path, go_on);
+  if (!file.ok() || !file->size().has_value()) return "";
+  const auto digest = DigestOf(*file);
+  return digest.ok() ? absl::BytesToHexString(*digest) : "";
 }
 
 }  // namespace scanline::cli

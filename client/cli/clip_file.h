@@ -35,4 +35,10 @@ class ClipFile {
   std::optional<uint64_t> size_;
 };
 
+// SHA-256 of a regular file that is at its start, to which it goes back.
+absl::StatusOr<std::string> DigestOf(ClipFile& file);
+
+// The same in hexadecimal digits; "" of what is no regular file or cannot be read to its end.
+std::string ContentDigest(const std::string& path, const ClipFile::GoOn& go_on);
+
 }  // namespace scanline::cli

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/mutex.h"
+#include "client/cli/clip_file.h"
 #include "client/cli/eval_folder.h"
 #include "client/cli/eval_manifest.h"
 #include "client/cli/eval_report.h"
@@ -44,8 +45,8 @@ class Answers {
       : entries_(entries), folder_(folder) {}
 
   // Remembers and writes down what became of a clip.
-  void Add(size_t place, const absl::StatusOr<v1::ClipResult>& result) {
-    const std::string line = PredictionLine(entries_[place], result);
+  void Add(size_t place, const std::string& sha256, const absl::StatusOr<v1::ClipResult>& result) {
+    const std::string line = PredictionLine(entries_[place], sha256, result);
     auto prediction = ParsePrediction(line);
     const MutexLock lock(mu_);
     if (folder_ != nullptr && written_.ok()) written_ = folder_->Append(line);
@@ -91,6 +92,19 @@ bool IsAboutTheClip(const absl::Status& status) {
   return status.ok() || ExitCodeOf(ErrorOf(status)) == kExitInputFailed;
 }
 
+ClipFile::GoOn NotCancelled(const Session& session) {
+  return [&session]() -> absl::Status {
+    if (session.client->cancelled()) return absl::CancelledError("interrupted");
+    return absl::OkStatus();
+  };
+}
+
+// Whether an answer of an earlier run is one for this clip, as it is now.
+bool Answered(const Prediction& prediction, const ManifestEntry& entry, const Session& session) {
+  return entry.class_index == prediction.class_index && !prediction.sha256.empty() &&
+         prediction.sha256 == ContentDigest(entry.file, NotCancelled(session));
+}
+
 // Sends the clips that have no answer yet. Returns what ended it before its time, or kExitOk.
 int SendAll(const Args& args, const Terminal& terminal, const Interrupt& interrupt,
             const Session& session, const v1::AnalysisSpec& spec,
@@ -114,11 +128,13 @@ int SendAll(const Args& args, const Terminal& terminal, const Interrupt& interru
         const auto on_sent = [&](uint64_t sent, uint64_t bytes) {
           progress.Sent(upload, sent, bytes, absl::Now());
         };
+        // Before it is sent: of a clip that is rewritten meanwhile the answer is not kept for good.
+        const std::string sha256 = ContentDigest(entries[place].file, NotCancelled(session));
         const auto result = SendClip(entries[place].file, *session.client, session.limits, spec,
                                      absl::Seconds(args.timeout_seconds), on_sent);
         progress.EndUpload(upload);
         // Written as it comes, not in order: a run that is killed loses no answer it has.
-        if (IsAboutTheClip(result.status())) answers.Add(place, result);
+        if (IsAboutTheClip(result.status())) answers.Add(place, sha256, result);
         return Sent{place, result.status()};
       },
       [&](int, const Sent& sent) {
@@ -211,9 +227,8 @@ int RunEval(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
     auto opened =
         EvalFolder::Open(args.eval.output, session->model, spec, [&](const Prediction& prediction) {
           const auto place = place_of.find(prediction.path);
-          return IsFinal(prediction) &&
-                 (place == place_of.end() ||
-                  (*entries)[place->second].class_index == prediction.class_index);
+          return IsFinal(prediction) && (place == place_of.end() ||
+                                         Answered(prediction, (*entries)[place->second], *session));
         });
     if (!opened.ok()) return Refuse(opened.status(), kExitUsage);
     folder = *std::move(opened);

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -18,6 +19,7 @@
 #include "client/cli/csv.h"
 #include "client/cli/did_you_mean.h"
 #include "client/cli/json.h"
+#include "client/cli/text_width.h"
 
 namespace scanline::cli {
 namespace {
@@ -27,17 +29,25 @@ constexpr absl::string_view kPathNames[] = {"path", "file"};
 
 using Entries = std::vector<ManifestEntry>;
 
-// The column of one of `names`; -1 if there is none.
+// The only column of one of `names`; -1 if there is none or more than one.
 template <typename Names>
 int ColumnOf(const std::vector<std::string>& header, const Names& names) {
-  for (const absl::string_view name : names) {
-    for (size_t i = 0; i < header.size(); ++i) {
-      if (absl::AsciiStrToLower(absl::StripAsciiWhitespace(header[i])) == name) {
-        return static_cast<int>(i);
-      }
-    }
+  int column = -1;
+  for (size_t i = 0; i < header.size(); ++i) {
+    const std::string found = absl::AsciiStrToLower(absl::StripAsciiWhitespace(header[i]));
+    if (std::find(std::begin(names), std::end(names), found) == std::end(names)) continue;
+    if (column >= 0) return -1;
+    column = static_cast<int>(i);
   }
-  return -1;
+  return column;
+}
+
+// What the path names from here, however it is spelt.
+std::string CanonicalPath(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(file, error);
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(whole, error);
+  return (error ? whole.lexically_normal() : canonical).native();
 }
 
 absl::StatusOr<Entries> FromCsv(absl::string_view text) {
@@ -49,7 +59,8 @@ absl::StatusOr<Entries> FromCsv(absl::string_view text) {
   const int label = ColumnOf(header, kLabelNames);
   if (path < 0 || label < 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected a header with the columns path and label, found: ", absl::StrJoin(header, ",")));
+        "expected a header with one column path (or file) and one column label, found: ",
+        PrintableText(absl::StrJoin(header, ","))));
   }
   Entries entries;
   for (size_t i = 1; i < records.size(); ++i) {
@@ -78,6 +89,10 @@ absl::StatusOr<Entries> FromJson(absl::string_view text) {
   Entries entries;
   for (const auto& item : json) {
     ManifestEntry entry{.place = absl::StrCat("entry ", entries.size() + 1)};
+    if (item.is_object() && item.contains("path") && item.contains("file")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(entry.place, ": expected one of path and file, found both"));
+    }
     for (const absl::string_view name : kPathNames) {
       const auto value = item.is_object() ? item.find(std::string(name)) : item.end();
       if (value != item.end() && value->is_string() && entry.path.empty()) entry.path = *value;
@@ -92,16 +107,21 @@ absl::StatusOr<Entries> FromJson(absl::string_view text) {
 
 absl::Status CheckEntries(const Entries& entries) {
   if (entries.empty()) return absl::InvalidArgumentError("it lists no clip");
-  std::map<std::string, std::string> places;
+  std::map<std::string, const ManifestEntry*> entry_of;  // by canonical path
   for (const ManifestEntry& entry : entries) {
     const auto complain = [&](absl::string_view what) {
       return absl::InvalidArgumentError(absl::StrCat(entry.place, ": ", what));
     };
     if (entry.path.empty()) return complain("expected a path, found none");
-    if (entry.label.empty()) return complain(absl::StrCat("no label for ", entry.path));
+    if (entry.label.empty())
+      return complain(absl::StrCat("no label for ", PrintableText(entry.path)));
     if (!IsUtf8(entry.path) || !IsUtf8(entry.label)) return complain("the text is not UTF-8");
-    const auto [first, is_new] = places.emplace(entry.path, entry.place);
-    if (!is_new) return complain(absl::StrCat(entry.path, " is on ", first->second, " already"));
+    const auto [first, is_new] = entry_of.emplace(CanonicalPath(entry.file), &entry);
+    if (is_new) continue;
+    const ManifestEntry& other = *first->second;
+    return complain(PrintableText(
+        absl::StrCat(entry.path, " is on ", other.place, " already",
+                     entry.path == other.path ? "" : absl::StrCat(", as ", other.path))));
   }
   return absl::OkStatus();
 }
@@ -113,24 +133,25 @@ absl::StatusOr<Entries> ParseManifest(absl::string_view text, const std::string&
   const absl::string_view head = absl::StripLeadingAsciiWhitespace(text).substr(0, 1);
   SCANLINE_ASSIGN_OR_RETURN(Entries entries,
                             head == "[" || head == "{" ? FromJson(text) : FromCsv(text));
-  SCANLINE_RETURN_IF_ERROR(CheckEntries(entries));
   for (ManifestEntry& entry : entries) {
     entry.file = (std::filesystem::path(folder) / entry.path).lexically_normal().native();
     if (entry.file == "-") entry.file = "./-";  // Not standard input.
   }
+  SCANLINE_RETURN_IF_ERROR(CheckEntries(entries));
   return entries;
 }
 
 absl::StatusOr<Entries> ReadManifest(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in || std::filesystem::is_directory(file)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read the manifest ", file));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the manifest ", PrintableText(file)));
   }
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   auto entries = ParseManifest(text, std::filesystem::path(file).parent_path().native());
   if (entries.ok()) return entries;
   return absl::InvalidArgumentError(
-      absl::StrCat("the manifest ", file, ": ", entries.status().message()));
+      absl::StrCat("the manifest ", PrintableText(file), ": ", entries.status().message()));
 }
 
 absl::Status ResolveLabels(const std::vector<std::string>& labels, const std::string& model,
@@ -147,8 +168,8 @@ absl::Status ResolveLabels(const std::vector<std::string>& labels, const std::st
     } else if (!absl::SimpleAtoi(entry.label, &index) || index < 0 ||
                index >= static_cast<int>(labels.size())) {
       if (unknown.insert(entry.label).second && said.size() < kLabelsInMessage) {
-        said.push_back(
-            absl::StrCat(entry.place, ": ", entry.label, DidYouMean(entry.label, labels)));
+        said.push_back(absl::StrCat(entry.place, ": ", PrintableText(entry.label),
+                                    PrintableText(DidYouMean(entry.label, labels))));
       }
       continue;
     }

@@ -19,8 +19,9 @@ struct ManifestEntry {
 
 // The clips that a manifest lists, in its order. It is a CSV whose header names the columns `path`
 // (or `file`) and `label`, or a JSON list of objects with these keys; what else it holds does not
-// matter. Errors name the place: no clip at all, a missing column, key or value, a clip listed
-// twice, text that is no UTF-8. Labels are not looked at: ResolveLabels does that.
+// matter. Errors name the place: no clip at all, a missing or repeated column, a missing value, a
+// clip listed twice under whatever spelling, text that is no UTF-8. Labels are not looked at:
+// ResolveLabels does that.
 absl::StatusOr<std::vector<ManifestEntry>> ParseManifest(absl::string_view text,
                                                          const std::string& folder);
 absl::StatusOr<std::vector<ManifestEntry>> ReadManifest(const std::string& file);

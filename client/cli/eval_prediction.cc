@@ -20,6 +20,7 @@ absl::StatusCode CodeNamed(const std::string& name) {
 Prediction FromJson(const nlohmann::json& line) {
   Prediction prediction;
   prediction.path = line.at("input");
+  prediction.sha256 = line.value("sha256", "");
   prediction.class_index = line.at("truth").at("class_index");
   if (const auto error = line.find("error"); error != line.end()) {
     prediction.error = ClientError{.code = CodeNamed(error->at("code")),
@@ -39,9 +40,9 @@ Prediction FromJson(const nlohmann::json& line) {
 
 }  // namespace
 
-std::string PredictionLine(const ManifestEntry& entry,
+std::string PredictionLine(const ManifestEntry& entry, const std::string& sha256,
                            const absl::StatusOr<v1::ClipResult>& result) {
-  return absl::StrCat("{\"input\":", JsonString(entry.path),
+  return absl::StrCat("{\"input\":", JsonString(entry.path), ",\"sha256\":", JsonString(sha256),
                       ",\"truth\":{\"class_index\":", entry.class_index,
                       ",\"label\":", JsonString(entry.label), "},", ResultMember(result), "}\n");
 }

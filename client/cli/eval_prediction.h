@@ -16,15 +16,16 @@ namespace scanline::cli {
 // What became of one clip of an evaluation: an answer, or why there is none.
 struct Prediction {
   std::string path;
+  std::string sha256;    // of the clip's bytes, in hexadecimal digits; "": not known
   int class_index = -1;  // the truth
   std::vector<int> ranked;
   std::vector<std::string> warnings;  // reasons
   std::optional<ClientError> error;
 };
 
-// A line of predictions.ndjson: {"input", "truth": {"class_index", "label"}, "result":
+// A line of predictions.ndjson: {"input", "sha256", "truth": {"class_index", "label"}, "result":
 // <ClipResult>} or with "error": {code, reason, message} for "result".
-std::string PredictionLine(const ManifestEntry& entry,
+std::string PredictionLine(const ManifestEntry& entry, const std::string& sha256,
                            const absl::StatusOr<v1::ClipResult>& result);
 absl::StatusOr<Prediction> ParsePrediction(absl::string_view line);
 

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
 #include "base/status_macros.h"
 #include "client/cli/clip_file.h"
 #include "client/cli/local_error.h"
@@ -29,18 +27,6 @@ absl::StatusOr<std::string> ReadUpTo(ClipFile& file, uint64_t most) {
     if (count == 0) break;
   }
   return bytes;
-}
-
-absl::StatusOr<std::string> DigestOf(ClipFile& file) {
-  Digest digest;
-  std::vector<char> piece(kStep);
-  while (true) {
-    SCANLINE_ASSIGN_OR_RETURN(const size_t count, file.Read(piece.data(), piece.size()));
-    if (count == 0) break;
-    digest.Add({piece.data(), count});
-  }
-  SCANLINE_RETURN_IF_ERROR(file.Rewind());
-  return digest.Finish();
 }
 
 // `head` first, then the rest of the file; a pipe may turn out too long on the way.

@@ -114,6 +114,12 @@ absl::Status Place(Staging staging, bool force, ImportReport* report) {
       return WrongOption(target, " holds another model (", difference,
                          " differs); --force replaces it");
     }
+    SCANLINE_ASSIGN_OR_RETURN(const std::string foreign, ForeignEntry(target));
+    if (!foreign.empty()) {
+      return WrongOption(target, " holds ", foreign,
+                         ", which no import wrote and --force would delete; move it away, or "
+                         "choose another --name or -o");
+    }
   }
   return staging.Commit();
 }

@@ -12,7 +12,7 @@ namespace scanline {
 // end.
 class Staging {
  public:
-  // Makes the parent folders of `target` too.
+  // Makes the parent folders of `target` too, and removes what killed runs for it left there.
   static absl::StatusOr<Staging> Create(const std::string& target);
   Staging(Staging&& other) noexcept;
   Staging& operator=(Staging&& other) = delete;
@@ -24,11 +24,15 @@ class Staging {
   absl::Status Commit();
 
  private:
-  Staging(std::string path, std::string target)
-      : path_(std::move(path)), target_(std::move(target)) {}
+  Staging(std::string path, std::string target, int lock)
+      : path_(std::move(path)), target_(std::move(target)), lock_(lock) {}
 
   std::string path_;  // "" when there is nothing left to remove
   std::string target_;
+  int lock_ = -1;  // the folder, locked: gone with the process, however that ends
 };
+
+// An entry of the folder that no import has written, "" if there is none. Errors: INTERNAL.
+absl::StatusOr<std::string> ForeignEntry(const std::string& folder);
 
 }  // namespace scanline

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace scanline::cli {
 namespace {
 
@@ -54,12 +56,25 @@ TEST(ParseManifest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(ErrorOf("path,label\n"), "it lists no clip");
   EXPECT_EQ(ErrorOf("[]"), "it lists no clip");
   EXPECT_EQ(ErrorOf("a.mp4,walking\n"),
-            "expected a header with the columns path and label, found: a.mp4,walking");
+            "expected a header with one column path (or file) and one column label, found: "
+            "a.mp4,walking");
+  for (const char* header : {"path,path,label", "path,file,label", "path,label,Label"}) {
+    EXPECT_THAT(ErrorOf(std::string(header) + "\na,b,c\n"),
+                AllOf(HasSubstr("one column path (or file)"), HasSubstr(header)));
+  }
   EXPECT_EQ(ErrorOf("path,label\na,x\nb\n"),
             "line 3: expected 2 fields, as the header has, found 1");
   EXPECT_EQ(ErrorOf("path,label\na,\n"), "line 2: no label for a");
   EXPECT_EQ(ErrorOf("path,label\n,x\n"), "line 2: expected a path, found none");
   EXPECT_EQ(ErrorOf("path,label\na,x\nb,y\na,x\n"), "line 4: a is on line 2 already");
+  EXPECT_EQ(ErrorOf("path,label\na,x\n./a,x\n"), "line 3: ./a is on line 2 already, as a");
+  EXPECT_EQ(
+      ErrorOf("path,label\na,x\n" + std::filesystem::absolute("set/b/../a").native() + ",x\n"),
+      "line 3: " + std::filesystem::absolute("set/b/../a").native() +
+          " is on line 2 already, as a");
+  EXPECT_EQ(ErrorOf(R"([{"path": "a", "file": "b", "label": 1}])"),
+            "entry 1: expected one of path and file, found both");
+  EXPECT_EQ(ErrorOf("path,label\n\"a\x1B[31m\nb\",\n"), "line 2: no label for a?[31m?b");
   EXPECT_EQ(ErrorOf("path,label\n\"a,x\n"), "line 2: a quote is not closed");
   EXPECT_EQ(ErrorOf("path,label\n\"a\"b,x\n"), "line 2: text follows a closing quote");
   EXPECT_EQ(ErrorOf("path,label\n\xE9.mp4,x\n"), "line 2: the text is not UTF-8");
@@ -83,6 +98,11 @@ TEST(ResolveLabels, NamesEachUnknownLabelOnceAndWhatMayHaveBeenMeant) {
   EXPECT_EQ(status.message(),
             "3 labels are none of the 2 of tagger24, neither by name nor as an index from 0\n"
             "  line 2: zoomin; did you mean zoom_in?\n  line 4: 24\n  line 5: -1");
+}
+
+TEST(ResolveLabels, AnUnknownLabelCannotDriveTheTerminal) {
+  auto entries = *ParseManifest("path,label\na,\"x\x1B[31m\ny\"\n", "");
+  EXPECT_THAT(ResolveLabels({"walk"}, "m", entries).message(), HasSubstr("\n  line 2: x?[31m?y"));
 }
 
 TEST(ReadManifest, NamesTheFile) {

@@ -190,6 +190,20 @@ TEST_F(Eval, RefusesAFolderOfAnotherModelOrOfOtherSettings) {
   EXPECT_EQ(server_.attempts(), 1);
 }
 
+TEST_F(Eval, AsksAgainForAnotherClipOfTheSameName) {
+  for (const char* set : {"one", "two"}) std::filesystem::create_directory(Path(set));
+  for (const char* clip : {"one/a.mp4", "one/b.mp4", "two/a.mp4"}) Write(clip, "walk");
+  Write("two/b.mp4", "run");
+  const std::string rows = "path,label\na.mp4,walking\nb.mp4,walking\n";
+  const ProcessResult one = Run(Write("one/m.csv", rows), {"-o", Path("out")});
+  EXPECT_EQ(nlohmann::json::parse(one.out)["top1"]["right"], 2) << one.err;
+  EXPECT_EQ(server_.attempts(), 2);
+  const ProcessResult two = Run(Write("two/m.csv", rows), {"-o", Path("out")});
+  EXPECT_EQ(nlohmann::json::parse(two.out)["top1"]["right"], 1) << two.err;
+  EXPECT_EQ(server_.attempts(), 3) << "a.mp4 has the same bytes, b.mp4 has not";
+  EXPECT_EQ(Lines(Read("out/predictions.ndjson")), 2);
+}
+
 TEST_F(Eval, OneRunHoldsTheFolder) {
   const std::string manifest = ManifestOf(1, "stuck");
   Process first(Command(manifest, {"-o", Path("out")}));

@@ -1,7 +1,10 @@
 #include "model/checkpoint/import.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -323,6 +326,35 @@ TEST_F(Import, NeverReplacesWhatIsNoModel) {
   options.force = true;
   EXPECT_THAT(Refusal(options, Reason::kFieldInvalid), HasSubstr("is no model"));
   EXPECT_TRUE(fs::exists(folder_.path() + "/models/m/thesis.tex"));
+}
+
+TEST_F(Import, ForceDeletesNoFileOfTheUsers) {
+  const std::string bundle = Done(Options("ordered_dict.pth"));
+  ImportOptions other = Options("layernorm.pth");
+  other.force = true;
+  folder_.Write("models/m/notes.txt", "do not lose");
+  EXPECT_THAT(Refusal(other, Reason::kFieldInvalid), HasSubstr("/models/m holds notes.txt"));
+  EXPECT_TRUE(fs::exists(bundle + "/notes.txt"));
+  EXPECT_EQ(Config(bundle).backbone.norm, NormKind::kRms);
+  EXPECT_THAT(Entries(folder_.path() + "/models"), ElementsAre("m"));
+  fs::remove(bundle + "/notes.txt");
+  fs::create_directories(bundle + "/clips");
+  EXPECT_THAT(Refusal(other, Reason::kFieldInvalid), HasSubstr("holds clips"));
+}
+
+TEST_F(Import, RemovesWhatAKilledImportOfThatNameLeft) {
+  const std::string models = folder_.path() + "/models/";
+  for (const char* name : {".m.aB3xYz", ".m.live01", ".m.notes1", ".m.n.aB3xYz", ".m.longer1"}) {
+    fs::create_directories(models + name);
+    folder_.Write(std::string("models/") + name + "/model.safetensors", "half of the weights");
+  }
+  folder_.Write("models/.m.notes1/thesis.tex", "do not lose");
+  const int live = open((models + ".m.live01").c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(flock(live, LOCK_EX | LOCK_NB), 0);
+  Done(Options("ordered_dict.pth"));
+  EXPECT_THAT(Entries(models),
+              UnorderedElementsAre("m", ".m.live01", ".m.notes1", ".m.n.aB3xYz", ".m.longer1"));
+  close(live);
 }
 
 TEST_F(Import, AnInterruptLeavesNothing) {
