@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
@@ -25,7 +26,10 @@ constexpr uint64_t kMaxHeader = 100'000'000;  // The format's own limit.
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
-  return MakeError(Reason::kBundleInvalid, absl::StrCat("safetensors: ", parts...));
+  std::string message = absl::StrCat("safetensors: ", parts...);
+  // Names come from the file: none of them may drive a terminal or break the line.
+  std::replace_if(message.begin(), message.end(), absl::ascii_iscntrl, '?');
+  return MakeError(Reason::kBundleInvalid, message);
 }
 
 int64_t BytesPerValue(const std::string& dtype) {  // 0: not a type of the format.

@@ -40,6 +40,8 @@ class Checkpoint {
   const std::vector<std::string>& beside() const { return beside_; }
   // Entries of the state dict that are no plain tensors.
   const std::vector<std::string>& not_tensors() const { return not_tensors_; }
+  // What each of them is, in the words of the file.
+  const std::vector<std::string>& types_not_read() const { return types_not_read_; }
 
   // Row-major values of tensors()[index], converted; `out` has size() floats. Types other than F32,
   // F16, BF16 and F64 are an error.
@@ -53,6 +55,7 @@ class Checkpoint {
   std::string wrapper_;
   std::vector<std::string> beside_;
   std::vector<std::string> not_tensors_;
+  std::vector<std::string> types_not_read_;
 };
 
 // `bytes` holds the values of `tensor`, row-major and little-endian.

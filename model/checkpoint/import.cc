@@ -36,6 +36,19 @@ absl::Status CheckName(const std::string& name) {
                      ": expected up to 64 of a-z 0-9 - _ ., the first a letter or digit");
 }
 
+// A head that is there but in a type that no weight has would else count as missing.
+absl::Status CheckHead(const Checkpoint& checkpoint, const NamedTensors& names) {
+  if (names.index.count("head.weight") != 0) return absl::OkStatus();
+  for (size_t i = 0; i < checkpoint.not_tensors().size(); ++i) {
+    if (WithoutPrefixes(checkpoint.not_tensors()[i]) != "head.weight") continue;
+    return MakeError(
+        Reason::kBundleInvalid,
+        absl::StrCat("head.weight has type ", ShortGroups({checkpoint.types_not_read()[i]}),
+                     ", which is not read: expected F32, F16, BF16 or F64"));
+  }
+  return absl::OkStatus();
+}
+
 std::string SourceNote(const Checkpoint& checkpoint, const NamedTensors& names) {
   std::string note = checkpoint.format();
   if (!checkpoint.wrapper().empty()) absl::StrAppend(&note, ", state under ", checkpoint.wrapper());
@@ -166,6 +179,7 @@ absl::StatusOr<ImportReport> ImportCheckpoint(const ImportOptions& options) {
   SCANLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint,
                             Checkpoint::Open(file.bytes()));
   SCANLINE_ASSIGN_OR_RETURN(const NamedTensors names, NormaliseNames(checkpoint->tensors()));
+  SCANLINE_RETURN_IF_ERROR(CheckHead(*checkpoint, names));
   ReportRead(*checkpoint, names, &report);
   const auto file_values = static_cast<int64_t>(file.bytes().size() / 2);  // The least is 2 bytes.
   SCANLINE_ASSIGN_OR_RETURN(const ImportPlan plan,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -54,7 +55,7 @@ absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>&
     std::string name = TakePrefixes(tensors[i].name, &result.prefixes);
     if (StartsWithAny(name, kMultimodal)) {
       return MakeError(Reason::kBundleInvalid,
-                       absl::StrCat("this is a multimodal model (", tensors[i].name,
+                       absl::StrCat("this is a multimodal model (", ShortGroups({tensors[i].name}),
                                     "): its text tower is not supported by this version, and its "
                                     "vision tower alone has no classes"));
     }
@@ -65,8 +66,9 @@ absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>&
     const auto added = result.index.emplace(std::move(name), i);
     if (!added.second) {
       return MakeError(Reason::kBundleInvalid,
-                       absl::StrCat(tensors[added.first->second].name, " and ", tensors[i].name,
-                                    " are both ", added.first->first, " without their prefixes"));
+                       absl::StrCat(ShortGroups({tensors[added.first->second].name}), " and ",
+                                    ShortGroups({tensors[i].name}), " are both ",
+                                    ShortGroups({added.first->first}), " without their prefixes"));
     }
   }
   // The pre-training student and the multimodal code call the last norm so.
@@ -78,6 +80,11 @@ absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>&
     result.index.insert(std::move(node));
   }
   return result;
+}
+
+std::string WithoutPrefixes(const std::string& name) {
+  std::vector<std::string> taken;
+  return TakePrefixes(name, &taken);
 }
 
 std::string ShortGroups(const std::vector<std::string>& names) {
@@ -96,6 +103,7 @@ std::string ShortGroups(const std::vector<std::string>& names) {
     if (count > 1) absl::StrAppend(&text, " (", count, ")");
   }
   if (groups.size() > kShown) absl::StrAppend(&text, " and ", groups.size() - kShown, " more");
+  std::replace_if(text.begin(), text.end(), absl::ascii_iscntrl, '?');
   return text;
 }
 

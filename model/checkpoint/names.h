@@ -22,8 +22,12 @@ struct NamedTensors {
 // one name; a multimodal model, whose text tower this version cannot serve.
 absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>& tensors);
 
+// A name without the prefixes that wrappers add.
+std::string WithoutPrefixes(const std::string& name);
+
 // "layers.*.mixer.D_b (24), head.bias and 3 more": names that differ in their layer alone are one
-// group, and at most five groups are shown.
+// group, and at most five groups are shown. Control characters, which would drive a terminal or
+// break the line, are "?".
 std::string ShortGroups(const std::vector<std::string>& names);
 
 }  // namespace scanline

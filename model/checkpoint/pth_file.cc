@@ -59,6 +59,7 @@ class PthCheckpoint : public Checkpoint {
     wrapper_ = std::move(dict.wrapper);
     beside_ = std::move(dict.beside);
     not_tensors_ = std::move(dict.not_tensors);
+    types_not_read_ = std::move(dict.types);
     for (const PthTensor& view : views_) tensors_.push_back({view.name, view.dtype, view.shape});
   }
 

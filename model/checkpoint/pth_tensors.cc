@@ -1,10 +1,13 @@
 #include "model/checkpoint/pth_tensors.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 
@@ -133,6 +136,34 @@ bool ReadStorage(const Pickle& pickle, const PickleNode& node, PthTensor* out) {
   return true;
 }
 
+// The type of an entry that is not read, as far as its pickle names one: that of its storage
+// ("ComplexFloatStorage"), the last one among the arguments ("float8_e4m3fn"), else the function
+// that makes it ("sparse_tensor" of _rebuild_sparse_tensor).
+std::string UnreadType(const Pickle& pickle, PickleId id) {
+  const PickleNode* args = FindRebuild(pickle, id);
+  if (args != nullptr) {
+    const PickleNode& storage = pickle[args->items[0]];
+    if (storage.kind != Kind::kPersistent) return "unknown";
+    std::string type;
+    const PickleNode& place = pickle[storage.args];
+    if (place.items.size() > 1) type = std::string(pickle[place.items[1]].text);
+    return type.empty() ? "unknown" : type;
+  }
+  const PickleNode& node = pickle[id];
+  if (node.kind != Kind::kObject) return "unknown";
+  std::string type(absl::StripPrefix(pickle[node.callable].text, "_rebuild_"));
+  const PickleNode& arguments = pickle[node.args];
+  if (arguments.kind == Kind::kTuple) {
+    for (PickleId item : arguments.items) {
+      const PickleNode& argument = pickle[item];
+      if (argument.kind == Kind::kGlobal && argument.module == "torch") {
+        type = std::string(argument.text);
+      }
+    }
+  }
+  return type.empty() ? "unknown" : type;
+}
+
 // Whether every value of the view lies in its storage, and the view is not larger than it. Strides
 // of sides of length 1, which mean nothing, become 0.
 bool FitsStorage(PthTensor* tensor) {
@@ -201,7 +232,9 @@ Wrapped FindWrapped(const Pickle& pickle, const std::vector<PickleId>& pairs, in
 // Names come from the file and go into messages.
 std::string ShownKey(const PickleNode& key) {
   if (key.kind != Kind::kText) return "(a key that is no text)";
-  return std::string(key.text.substr(0, 200));
+  std::string shown(key.text.substr(0, 200));
+  std::replace_if(shown.begin(), shown.end(), absl::ascii_iscntrl, '?');
+  return shown;
 }
 
 absl::Status NoStateDict(const Pickle& pickle, const PickleNode& node) {
@@ -227,6 +260,7 @@ absl::Status ReadEntries(const Pickle& pickle, const std::vector<PickleId>& pair
     }
     if (found == Found::kOther || key.kind != Kind::kText || tensor.dtype.empty()) {
       out->not_tensors.push_back(tensor.name);
+      out->types.push_back(UnreadType(pickle, pairs[i + 1]));
       continue;
     }
     if (!names.insert(key.text).second) return Invalid(tensor.name, " is there twice");

@@ -28,6 +28,7 @@ struct StateDict {
   std::string wrapper;
   std::vector<std::string> beside;
   std::vector<std::string> not_tensors;
+  std::vector<std::string> types;  // of not_tensors: the storage's or the function that makes it
 };
 
 // Finds the state dict in what the file pickled. Errors: there is none, it says a name twice, or a

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/error.h"
+#include "model/checkpoint/names.h"
 #include "model/config.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/bundle_folder.h"
@@ -271,6 +272,46 @@ TEST_F(Import, RefusesWhatNoBundleCanHold) {
   EXPECT_THAT(refusal("no_such_file.pth"), HasSubstr("cannot read"));
   EXPECT_THAT(refusal("evil_eval.pth"), HasSubstr("missing: norm_f.weight"));
   EXPECT_FALSE(fs::exists(kTraceOfExecution));
+}
+
+TEST_F(Import, NamesTheTypeOfAHeadThatIsNotRead) {
+  const std::string storage =
+      opcode::Tuple({opcode::Text("storage"), opcode::Global("torch.storage", "UntypedStorage"),
+                     opcode::Text("0"), opcode::Text("cpu"), opcode::Int(96)}) +
+      "Q";
+  const std::string float8 =
+      opcode::Global("torch._utils", "_rebuild_tensor_v3") +
+      opcode::Tuple({storage, opcode::Int(0), opcode::Ints({3, 8}), opcode::Ints({8, 1}), "\x89",
+                     opcode::Global("collections", "OrderedDict") + ")R",
+                     opcode::Global("torch", "float8_e4m3fn")}) +
+      "R";
+  const std::string complex = opcode::Tensor(
+      {.type = "ComplexFloatStorage", .storage_size = 24, .shape = {3, 8}, .stride = {8, 1}});
+  const std::string sparse =
+      opcode::Global("torch._utils", "_rebuild_sparse_tensor") +
+      opcode::Tuple({opcode::Global("torch.serialization", "_get_layout") +
+                     opcode::Tuple({opcode::Text("torch.sparse_coo")}) + "R"}) +
+      "R";
+  const std::string other =
+      opcode::Tensor({.storage_size = 8, .shape = {1, 1, 8}, .stride = {8, 8, 1}});
+  for (const auto& [head, type] :
+       {std::pair(float8, "float8_e4m3fn"), std::pair(complex, "ComplexFloatStorage"),
+        std::pair(sparse, "sparse_tensor")}) {
+    folder_.Write(
+        "head.pth",
+        PthOfPickle(opcode::kProtocol2 +
+                        opcode::Dict({{"module.cls_token", other}, {"module.head.weight", head}}) +
+                        ".",
+                    {std::string(32, '\0')}));
+    ImportOptions options = Options("ordered_dict.pth");
+    options.file = folder_.path() + "/head.pth";
+    EXPECT_THAT(Refusal(options, Reason::kBundleInvalid),
+                HasSubstr(std::string("head.weight has type ") + type + ", which is not read"));
+  }
+}
+
+TEST_F(Import, NamesOfTensorsCannotDriveTheTerminal) {
+  EXPECT_EQ(ShortGroups({"a\x1B[31m\nb", "layers.0.x\ry"}), "a?[31m?b, layers.0.x?y");
 }
 
 TEST_F(Import, ChecksLabelsAgainstTheHead) {
