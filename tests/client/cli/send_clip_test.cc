@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -60,6 +61,7 @@ TEST_F(SendClipTest, UploadsWhatDoesNotWithItsSizeAndDigest) {
 
 TEST_F(SendClipTest, KnowsTheSizeOfAPipeAtItsEnd) {
   const std::string pipe = Write("") + ".pipe";
+  std::remove(pipe.c_str());  // of a run before
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   std::thread writer([&pipe] { std::ofstream(pipe) << "walk " << std::string(2'500'000, 'x'); });
   EXPECT_TRUE(Send(pipe).ok());
