@@ -62,22 +62,39 @@ struct ClassifyConfig {
   int label_index_offset = 0;       // class_index of the answer = row + offset
 };
 
-// The heads below are described, and their tensors checked, before a later version serves them.
-
+// Of the space that video and text share.
 struct EmbedConfig {
-  int dim = 0;            // of the space shared with text
-  bool normalize = true;  // to unit length
+  int dim = 0;
+  bool normalize = true;       // to unit length; per frame where keep_temporal says so
+  bool keep_temporal = false;  // one vector a step, each normalised, then their mean (not
+                               // normalised again): the mean over frames of the reference's scores
+  bool pool_norm = false;      // LayerNorm `pool_norm.*` between pooling and projection
+  std::vector<std::string> prompts = {"{}"};  // templates for labels; {} stands for the label
 };
 
-// The gated-convolution text tower (docs/models.md).
+enum class TextTowerType { kGatedConv, kBert };
+
+// A text tower (docs/models.md).
 struct TextTowerConfig {
-  int dim = 0;
-  int depth = 0;
+  TextTowerType type = TextTowerType::kGatedConv;
+  std::string vocab_file;
+  std::vector<std::string> vocab;  // word or word piece of each id; id 0 is padding
+  int dim = 0;                     // hidden size
+  int depth = 0;                   // layers that read text alone
+
+  // kGatedConv.
   int kernel = 5;
   int max_words = 0;
-  std::string vocab_file;
-  std::vector<std::string> vocab;  // word of each id; id 0 is padding
   std::string removed_characters;  // taken out of a text before it is split into words
+
+  // kBert (bert-base-uncased: dim 768, depth 9, fusion_depth 3, heads 12, intermediate 3072).
+  int fusion_depth = 0;  // layers with cross-attention after them; 0: no rerank
+  int heads = 0;
+  int intermediate = 0;
+  int max_positions = 512;       // rows of the position embeddings
+  int max_length = 0;            // tokens of a text, [CLS] and [SEP] included; the rest is cut
+  bool official_cleanup = true;  // the official evaluation's clean-up of captions before WordPiece
+  bool special_tokens = false;   // literal "[MASK]" in a text is that token
 };
 
 struct DetectConfig {

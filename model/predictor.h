@@ -22,15 +22,40 @@ struct PredictorOptions {
 // Whether a kernel of this name, or "auto", runs on this CPU. FIELD_INVALID with the names if not.
 absl::Status CheckKernel(const std::string& name);
 
-// One clip of a batch. Both are borrowed for the call.
+// What is wanted of a clip. `rerank` needs `match`.
+struct TaskSet {
+  bool classify = true;
+  bool embed = false;
+  bool match = false;
+  bool rerank = false;
+};
+
+// One request of a batch, all borrowed for the call: a clip, texts (EmbedText), or a clip and the
+// texts that it is matched with.
 struct PredictItem {
-  const Clip* clip = nullptr;
+  const Clip* clip = nullptr;  // null: the texts alone
   const Cancel* cancel = nullptr;
+  TaskSet tasks = {};
+  const std::vector<std::string>* texts = nullptr;  // null: none
+};
+
+struct TextEmbedding {
+  std::vector<float> values;  // [embed.dim], as scored
+  std::vector<std::string> unknown_words;
+  bool truncated = false;
+  int tokens = 0;
 };
 
 struct Prediction {
-  std::vector<std::vector<float>> logits;  // [views][classes], in the order of Clip::views
-  int64_t tokens = 0;                      // of all views, cls not counted
+  std::vector<std::vector<float>> logits;          // [views][classes], in the order of Clip::views
+  std::vector<std::vector<float>> embeddings;      // [views][embed.dim], as scored: the dot product
+                                                   // with a text's is the similarity
+  std::vector<std::vector<float>> raw_embeddings;  // the same before any normalisation (a mean over
+                                                   // steps where keep_temporal says so)
+  std::vector<TextEmbedding> texts;                // one a text of the item
+  std::vector<std::vector<float>> match_logits;    // [views][texts], with rerank; -100: not among
+                                                   // the best by similarity that were looked at
+  int64_t tokens = 0;                              // of all views, cls not counted
 };
 
 // Runs the backbone and the heads of one bundle. One predictor a worker thread: Predict is not

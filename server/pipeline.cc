@@ -216,7 +216,8 @@ void Pipeline::RunBatch(Predictor& predictor, std::vector<JobPtr> batch) {
   if (live.empty()) return;
 
   std::vector<PredictItem> items;
-  for (const JobPtr& job : live) items.push_back({&job->clip, &job->request.cancel});
+  for (const JobPtr& job : live)
+    items.push_back({.clip = &job->clip, .cancel = &job->request.cancel});
   std::vector<absl::StatusOr<Prediction>> results = predictor.Predict(items);
   const absl::Time end = absl::Now();
 

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakeWarm(const ServedModel& model) {
   SCANLINE_ASSIGN_OR_RETURN(std::unique_ptr<Predictor> predictor, model.make_predictor());
   const Clip clip = WarmUpClip(model.config);
   const Cancel never;
-  const PredictItem item{&clip, &never};
+  const PredictItem item{.clip = &clip, .cancel = &never};
   SCANLINE_RETURN_IF_ERROR(predictor->Predict({&item, 1}).front().status());
   return predictor;
 }

@@ -94,7 +94,7 @@ std::vector<float> PredictedLogits(const std::shared_ptr<const ModelBundle>& bun
   const auto predictor = Predictor::Create(bundle, {});
   if (!predictor.ok()) throw std::runtime_error(predictor.status().ToString());
   const Cancel cancel;
-  const PredictItem item{&clip, &cancel};
+  const PredictItem item{.clip = &clip, .cancel = &cancel};
   const auto results = (*predictor)->Predict({&item, 1});
   if (!results[0].ok()) throw std::runtime_error(results[0].status().ToString());
   return results[0]->logits[0];

@@ -68,7 +68,7 @@ TEST_P(StoredClip, PixelsGiveTheLogits) {
   clip.views.resize(1);
   for (int i = 0; i < config.frames; ++i) clip.views[0].pictures.push_back(i);
   const Cancel cancel;
-  const PredictItem item{&clip, &cancel};
+  const PredictItem item{.clip = &clip, .cancel = &cancel};
   for (const Kernels* kernels : KernelsHere()) {
     auto predictor = Predictor::Create(bundle, {.kernel = kernels->name});
     ASSERT_TRUE(predictor.ok()) << predictor.status();
