@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/clip.h"
 #include "model/config.h"
 #include "model/weights.h"
 #include "tests/model/bundle_folder.h"
@@ -103,6 +104,24 @@ inline std::vector<float> VideoOf(const SafetensorsFile& file, size_t index, int
     }
   }
   return video;
+}
+
+// [video][text]: the second of each pair, the logit of a match.
+inline std::vector<float> MatchLogits(const SafetensorsFile& file) {
+  const std::vector<float> pairs = Floats(file.at("itm_logits_video_by_text"));
+  std::vector<float> logits;
+  for (size_t i = 1; i < pairs.size(); i += 2) logits.push_back(pairs[i]);
+  return logits;
+}
+
+// Video `index` as a clip, normalised already; its first `frames` frames.
+inline Clip ClipOf(const SafetensorsFile& file, size_t index, int frames) {
+  Clip clip;
+  clip.width = clip.height = static_cast<int>(file.at("video_btchw").shape[4]);
+  clip.tensor = VideoOf(file, index, frames);
+  clip.views.resize(1);
+  clip.windows.resize(1);
+  return clip;
 }
 
 // The model of a vector file as a bundle; returns its folder.

@@ -204,6 +204,55 @@ TEST_P(MultimodalBundle, TextsHaveTheStoredVectors) {
   EXPECT_FLOAT_EQ(bundle_->temperature(), 0.07f);
 }
 
+TEST_P(MultimodalBundle, VideosAndTextsMeetAsInTheReference) {
+  std::vector<std::string> texts;
+  for (size_t t = 0; t < static_cast<size_t>(file_.at("input_ids").shape[0]); ++t) {
+    texts.push_back(TextOf(file_, t));
+  }
+  const size_t dim = static_cast<size_t>(bundle_->config().embed->dim);
+  for (const Kernels* kernels : KernelsHere()) {
+    SCOPED_TRACE(kernels->name);
+    predictor_ = Create(bundle_, kernels->name);
+    std::vector<float> similarities;
+    std::vector<float> match_logits;
+    for (size_t i = 0; i < static_cast<size_t>(file_.at("video_btchw").shape[0]); ++i) {
+      const Clip clip = ClipOf(file_, i, bundle_->config().backbone.frames);
+      const auto result = Run(&clip, kRerank, &texts);
+      ASSERT_TRUE(result.ok()) << result.status();
+      for (const TextMatch& match : Match(clip, *result, bundle_->temperature()).clip) {
+        similarities.push_back(match.similarity);
+        match_logits.push_back(match.match_logit);
+      }
+      const auto per_step = Floats(file_.at("vision_proj"));
+      const auto steps = static_cast<size_t>(file_.at("vision_proj").shape[1]);
+      std::vector<double> raw(dim);
+      for (size_t k = 0; k < steps * dim; ++k) {
+        raw[k % dim] += per_step[i * steps * dim + k] / static_cast<double>(steps);
+      }
+      EXPECT_LE(RelMax(result->raw_embeddings[0], raw), 2e-5);
+    }
+    EXPECT_LE(RelMax(similarities, Floats(file_.at("sim_v2t"))), 2e-5);
+    EXPECT_LE(RelMax(match_logits, MatchLogits(file_)), 2e-5);
+  }
+}
+
+TEST_P(MultimodalBundle, ATensorOfOneFrameIsAnImage) {
+  const ModelConfig& config = bundle_->config();
+  const BackboneConfig still = StillOf(config.backbone);
+  EmbedHead head(still, *config.embed, bundle_->weights(), BestKernels());
+  Backbone backbone(still, bundle_->weights(), BestKernels());
+  for (size_t i = 0; i < static_cast<size_t>(file_.at("image_vision_pooled").shape[0]); ++i) {
+    const Clip clip = ClipOf(file_, i, 1);
+    const auto result = Run(&clip, kEmbed);
+    ASSERT_TRUE(result.ok()) << result.status();
+    PatchesFromVideo(clip.tensor.data(), still, backbone.patches());
+    EXPECT_EQ(result->embeddings[0], head.Run(backbone.Run(Backbone::Rows::kAll)).scored);
+    EXPECT_EQ(result->tokens, still.tokens() - 1);
+  }
+  Clip two = ClipOf(file_, 0, 2);
+  EXPECT_EQ(ReasonOf(Run(&two, kEmbed).status()), Reason::kInternal);
+}
+
 // What the vectors judge (multimodal_test.cc) is what a clip of pictures gets, bit for bit.
 TEST_P(MultimodalBundle, AClipGoesThroughTheTestedParts) {
   const ModelConfig& config = bundle_->config();

@@ -2,17 +2,12 @@
 // predictor: what comes out is what the official code computed.
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "model/backbone.h"
 #include "model/bundle.h"
 #include "model/checkpoint/import.h"
-#include "model/heads.h"
-#include "model/patches.h"
+#include "model/match.h"
 #include "model/predictor.h"
-#include "model/text/text_encoder.h"
 #include "tests/model/multimodal.h"
 #include "tests/support/pth_writer.h"
 
@@ -73,8 +68,6 @@ TEST_P(ImportedMultimodal, GivesTheNumbersOfItsVectors) {
 
   const auto bundle = ModelBundle::Load(report->folder);
   ASSERT_TRUE(bundle.ok()) << bundle.status();
-  const ModelConfig& config = (*bundle)->config();
-  const Weights& weights = (*bundle)->weights();
   auto predictor = Predictor::Create(*bundle, {});
   ASSERT_TRUE(predictor.ok()) << predictor.status();
   std::vector<std::string> texts;
@@ -82,35 +75,23 @@ TEST_P(ImportedMultimodal, GivesTheNumbersOfItsVectors) {
     texts.push_back(TextOf(file, t));
   }
   const Cancel cancel;
-  const PredictItem item{.cancel = &cancel, .texts = &texts};
-  const auto read = (*predictor)->Predict({&item, 1});
-  ASSERT_TRUE(read[0].ok()) << read[0].status();
-
-  Backbone backbone(config.backbone, weights, BestKernels());
-  EmbedHead head(config.backbone, *config.embed, weights, BestKernels());
-  const auto encoded = (*TextEncoder::Create(config, weights))->Encode(texts, true, cancel);
-  ASSERT_TRUE(encoded.ok()) << encoded.status();
-  const auto fusion = FusionScorer::Create(config, weights);
   std::vector<float> similarities;
   std::vector<float> match_logits;
   for (size_t i = 0; i < static_cast<size_t>(file.at("video_btchw").shape[0]); ++i) {
-    PatchesFromVideo(VideoOf(file, i, config.backbone.frames).data(), config.backbone,
-                     backbone.patches());
-    const float* normed = backbone.Run(Backbone::Rows::kAll);
-    const std::vector<float> video = head.Run(normed).scored;
-    for (size_t t = 0; t < texts.size(); ++t) {
-      const std::vector<float>& text = read[0]->texts[t].values;
-      similarities.push_back(std::inner_product(video.begin(), video.end(), text.begin(), 0.0f));
-      match_logits.push_back(0);
-      match_logits.push_back(
-          fusion->Score((*encoded)[t].hidden.data(), (*encoded)[t].embedding.tokens,
-                        normed + config.backbone.embed_dim, config.backbone.tokens() - 1));
+    const Clip clip = ClipOf(file, i, wanted.backbone.frames);
+    const PredictItem item{.clip = &clip,
+                           .cancel = &cancel,
+                           .tasks = {.classify = false, .match = true, .rerank = true},
+                           .texts = &texts};
+    const auto results = (*predictor)->Predict({&item, 1});
+    ASSERT_TRUE(results[0].ok()) << results[0].status();
+    for (const TextMatch& match : Match(clip, *results[0], (*bundle)->temperature()).clip) {
+      similarities.push_back(match.similarity);
+      match_logits.push_back(match.match_logit);
     }
   }
   EXPECT_LE(RelMax(similarities, Floats(file.at("sim_v2t"))), kTolerance);
-  std::vector<float> wanted_logits = Floats(file.at("itm_logits_video_by_text"));
-  for (size_t i = 0; i < wanted_logits.size(); i += 2) wanted_logits[i] = 0;  // Of a mismatch.
-  EXPECT_LE(RelMax(match_logits, wanted_logits), kTolerance);
+  EXPECT_LE(RelMax(match_logits, MatchLogits(file)), kTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Vectors, ImportedMultimodal,
