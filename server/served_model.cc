@@ -1,5 +1,7 @@
 #include "server/served_model.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/error.h"
@@ -13,6 +15,16 @@ std::string ServedModel::full_name() const { return absl::StrCat(name(), "@", co
 int64_t ServedModel::tokens_per_view() const {
   const BackboneConfig& b = config.backbone;
   return int64_t{b.steps()} * b.grid() * b.grid();
+}
+
+bool ServedModel::has_task(absl::string_view task) const {
+  return std::find(config.tasks.begin(), config.tasks.end(), task) != config.tasks.end();
+}
+
+TaskSet ServedModel::tasks() const {
+  return {.classify = has_task("classify"),
+          .embed = has_task("embed"),
+          .match = has_task("match")};
 }
 
 absl::StatusOr<ModelPtr> ModelTable::Find(absl::string_view name) const {
