@@ -54,8 +54,7 @@ void Admission::Ticket::Release(absl::Time now) {
   owner_ = nullptr;
 }
 
-absl::StatusOr<Admission::Ticket> Admission::Admit(int64_t bytes, absl::Time now,
-                                                      WorkKind kind) {
+absl::StatusOr<Admission::Ticket> Admission::Admit(int64_t bytes, absl::Time now, WorkKind kind) {
   MutexLock lock(mu_);
   if (draining_) {
     return MakeError(Reason::kDraining,

@@ -66,7 +66,7 @@ class Admission {
   bool TryHold(int64_t bytes);
   void GiveBack(int64_t bytes);
 
-  void Drain();  // from now on every Admit is DRAINING
+  void Drain();             // from now on every Admit is DRAINING
   Figures figures() const;  // of both kinds
 
  private:

@@ -21,20 +21,20 @@ struct QueueFigures {
   absl::Duration oldest;  // how long the first one has waited
 };
 
-// Which jobs run together, which come first, and which will never run. Pure: no thread, no clock, no
-// lock.
+// Which jobs run together, which come first, and which will never run. Pure: no thread, no clock,
+// no lock.
 //
 // Clips and texts wait in a lane each and share the workers by start-time fair queueing (Goyal, Vin
 // and Cheng, SIGCOMM 1996): the next batch is of the lane whose start tag is lowest, and a batch
-// moves its lane's tag on by its cost. While both wait, what the two lanes got differs by at most one
-// batch of each; a lane that was empty has no claim on the past. On a tie texts go first.
+// moves its lane's tag on by its cost. While both wait, what the two lanes got differs by at most
+// one batch of each; a lane that was empty has no claim on the past. On a tie texts go first.
 class BatchQueue {
  public:
   void Push(JobPtr job);
 
-  // The oldest job of the lane whose turn it is and, in order, those of the same lane and model that
-  // fit beside it. `pullers` is how many workers ask at this moment, this one included: each takes
-  // its share, so that none stays idle beside a long batch. Empty only when the queue is.
+  // The oldest job of the lane whose turn it is and, in order, those of the same lane and model
+  // that fit beside it. `pullers` is how many workers ask at this moment, this one included: each
+  // takes its share, so that none stays idle beside a long batch. Empty only when the queue is.
   std::vector<JobPtr> Pop(const BatchLimits& limits, int pullers = 1);
 
   // Takes out the jobs that are cancelled or past their deadline.

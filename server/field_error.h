@@ -21,7 +21,8 @@ absl::Status FieldInvalid(absl::string_view field, absl::string_view expected, c
       {{"field", std::string(field)}, {"expected", std::string(expected)}, {"found", seen}});
 }
 
-inline absl::StatusOr<double> Seconds(absl::string_view field, const google::protobuf::Duration& d) {
+inline absl::StatusOr<double> Seconds(absl::string_view field,
+                                      const google::protobuf::Duration& d) {
   const double seconds = static_cast<double>(d.seconds()) + d.nanos() * 1e-9;
   const bool sound = std::abs(d.nanos()) < 1'000'000'000 && std::abs(d.seconds()) < 315'576'000'001;
   if (!sound || seconds < 0) {

@@ -74,8 +74,7 @@ absl::Status CheckTexts(absl::string_view field, const TextField& texts,
   for (int i = 0; i < texts.size(); ++i) {
     if (static_cast<int64_t>(texts[i].size()) <= limits.max_text_bytes) continue;
     return FieldInvalid(absl::StrCat(field, "[", i, "]"),
-                        absl::StrCat("up to ", limits.max_text_bytes, " bytes"),
-                        texts[i].size());
+                        absl::StrCat("up to ", limits.max_text_bytes, " bytes"), texts[i].size());
   }
   return absl::OkStatus();
 }
@@ -207,8 +206,7 @@ absl::Status ReadInput(v1::AnalyzeClipRequest& message, const RequestLimits& lim
 }
 
 absl::Status CheckCounts(const v1::AnalysisSpec& spec, const RequestLimits& limits) {
-  SCANLINE_RETURN_IF_ERROR(
-      CheckTexts("spec.match_text.texts", spec.match_text().texts(), limits));
+  SCANLINE_RETURN_IF_ERROR(CheckTexts("spec.match_text.texts", spec.match_text().texts(), limits));
   if (spec.detect().proposals_size() > limits.max_boxes) {
     return FieldInvalid("spec.detect.proposals", absl::StrCat("up to ", limits.max_boxes),
                         spec.detect().proposals_size());

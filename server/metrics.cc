@@ -118,7 +118,8 @@ struct Metrics::Impl {
   Family<Counter>& batches = CounterOf("scanline_batches_total", "Batches run.");
   Family<Histogram>& batch_requests =
       HistogramOf("scanline_batch_requests", "Requests that shared a batch.");
-  Family<Histogram>& batch_tokens = HistogramOf("scanline_batch_tokens", "Token equivalents of a batch.");
+  Family<Histogram>& batch_tokens =
+      HistogramOf("scanline_batch_tokens", "Token equivalents of a batch.");
   Family<Histogram>& batch_fill = HistogramOf(
       "scanline_batch_fill_ratio", "Requests of a batch over the most that may share one.");
   Family<Counter>& inference_seconds =
@@ -127,7 +128,8 @@ struct Metrics::Impl {
                                               "The part of it whose result nobody took.");
 
   Family<Gauge>& queue_requests = GaugeOf("scanline_queue_requests", "Requests waiting.");
-  Family<Gauge>& queue_tokens = GaugeOf("scanline_queue_tokens", "Their token equivalents, where known.");
+  Family<Gauge>& queue_tokens =
+      GaugeOf("scanline_queue_tokens", "Their token equivalents, where known.");
   Family<Gauge>& queue_oldest =
       GaugeOf("scanline_queue_oldest_seconds", "How long the first of them has waited.");
   Gauge& inflight_requests =
@@ -165,7 +167,8 @@ Metrics::~Metrics() = default;
 void Metrics::RecordRequest(const RequestRecord& record) {
   Impl& m = *impl_;
   const std::string outcome = Outcome(record.status);
-  m.requests.Add({{"model", record.model}, {"task", record.task}, {"outcome", outcome}}).Increment();
+  m.requests.Add({{"model", record.model}, {"task", record.task}, {"outcome", outcome}})
+      .Increment();
   if (outcome == "client_error" || outcome == "shed") {
     m.rejected.Add({{"reason", ReasonLabel(record.status)}}).Increment();
   }

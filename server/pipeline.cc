@@ -157,8 +157,8 @@ void Pipeline::Submit(absl::StatusOr<Request> request, absl::Time received, Done
   job->request.received = received;
   job->entered = received;
   const bool is_upload = job->request.upload() != nullptr;
-  job->input_bytes = is_upload ? kUploadPieceBytes + job->request.text_bytes()
-                               : ReceivedBytes(job->request);
+  job->input_bytes =
+      is_upload ? kUploadPieceBytes + job->request.text_bytes() : ReceivedBytes(job->request);
   job->method = std::move(method);
   if (status.ok()) status = Admit(*job);
   if (!status.ok()) return Finish(std::move(job), std::move(status));
@@ -290,8 +290,8 @@ void Pipeline::RunBatch(Predictor& predictor, std::vector<JobPtr> batch) {
     }
     if (ReasonOf(results[i].status()) == Reason::kDeviceLost) LoseDevice();
     if (!results[i].ok()) {
-      results[i] = NameText(results[i].status(), live[i]->request.text_prefix(),
-                            live[i]->request.prompts);
+      results[i] =
+          NameText(results[i].status(), live[i]->request.text_prefix(), live[i]->request.prompts);
     }
     Finish(std::move(live[i]), std::move(results[i]));
   }

@@ -15,8 +15,8 @@
 #include "server/served_model.h"
 #include "server/upload.h"
 
-// A request and its answer as plain data. from_proto.cc makes the first of a message and to_proto.cc
-// a message of the second; nothing between knows gRPC.
+// A request and its answer as plain data. from_proto.cc makes the first of a message and
+// to_proto.cc a message of the second; nothing between knows gRPC.
 
 namespace scanline {
 
@@ -95,9 +95,9 @@ struct Timing {
 struct Usage {
   int64_t tokens = 0;  // of all views, cls not counted
   int64_t frames_decoded = 0;
-  int64_t texts = 0;        // encoded: with prompts, every filled template
-  int64_t text_tokens = 0;  // of them
-  int batch_size = 0;       // requests that shared the launch
+  int64_t texts = 0;         // encoded: with prompts, every filled template
+  int64_t text_tokens = 0;   // of them
+  int batch_size = 0;        // requests that shared the launch
   int64_t batch_tokens = 0;  // their cost in token equivalents (server/cost.h)
 };
 
@@ -105,7 +105,7 @@ struct Reply {
   ModelPtr model;
   AnswerOptions answer;
   int prompts = 1;  // of prediction.texts that stand for one text of the request
-  Clip clip;  // without pixels, unless answer.return_frames
+  Clip clip;        // without pixels, unless answer.return_frames
   Prediction prediction;
   Timing timing;
   Usage usage;

@@ -22,9 +22,7 @@ bool ServedModel::has_task(absl::string_view task) const {
 }
 
 TaskSet ServedModel::tasks() const {
-  return {.classify = has_task("classify"),
-          .embed = has_task("embed"),
-          .match = has_task("match")};
+  return {.classify = has_task("classify"), .embed = has_task("embed"), .match = has_task("match")};
 }
 
 absl::StatusOr<ModelPtr> ModelTable::Find(absl::string_view name) const {

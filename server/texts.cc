@@ -49,8 +49,8 @@ std::string Named(const std::vector<std::string>& words) {
     named.push_back(absl::StrCat("\"", Shortened(word), "\""));
   }
   const size_t more = words.size() - named.size();
-  return absl::StrCat(absl::StrJoin(named, ", "), more > 0 ? absl::StrCat(" and ", more, " more")
-                                                           : "");
+  return absl::StrCat(absl::StrJoin(named, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
 }  // namespace
@@ -65,9 +65,10 @@ absl::Status NameText(const absl::Status& status, const std::string& prefix, int
         !absl::ConsumeSuffix(&index, "]") || !absl::SimpleAtoi(index, &i)) {
       continue;
     }
-    const std::string as_given = std::exchange(value, absl::StrCat(prefix, "texts[", i / prompts, "]"));
-    return MakeError(Reason::kFieldInvalid, absl::StrReplaceAll(status.message(), {{as_given, value}}),
-                     metadata);
+    const std::string as_given =
+        std::exchange(value, absl::StrCat(prefix, "texts[", i / prompts, "]"));
+    return MakeError(Reason::kFieldInvalid,
+                     absl::StrReplaceAll(status.message(), {{as_given, value}}), metadata);
   }
   return status;
 }
@@ -83,8 +84,9 @@ std::vector<Notice> TextNotices(const std::vector<TextEmbedding>& texts, int pro
           {"UNKNOWN_TERMS", absl::StrCat(name, ": the model does not know ", Named(words))});
     }
     if (std::any_of(own.begin(), own.end(), [](const auto& text) { return text.truncated; })) {
-      notices.push_back({"TEXT_TRUNCATED", absl::StrCat(name, ": longer than the ", Longest(tower),
-                                                        " that the model reads; the rest was cut")});
+      notices.push_back(
+          {"TEXT_TRUNCATED", absl::StrCat(name, ": longer than the ", Longest(tower),
+                                          " that the model reads; the rest was cut")});
     }
   }
   return notices;
