@@ -81,6 +81,21 @@ ClipEmbeddings MeanEmbeddings(const Clip& clip, const Vectors& views) {
   return result;
 }
 
+std::vector<size_t> BestTexts(const Clip& clip, const Prediction& prediction, size_t count) {
+  const std::vector<float> embedding = MeanOver(clip, prediction.embeddings, -1);
+  std::vector<double> similarities;
+  std::vector<size_t> best;
+  for (const TextEmbedding& text : prediction.texts) {
+    best.push_back(similarities.size());
+    similarities.push_back(Dot(embedding, text.values));
+  }
+  std::stable_sort(best.begin(), best.end(),
+                   [&](size_t a, size_t b) { return similarities[a] > similarities[b]; });
+  best.resize(std::min(count, best.size()));
+  std::sort(best.begin(), best.end());
+  return best;
+}
+
 std::vector<std::string> WithPrompts(const std::vector<std::string>& labels,
                                      const std::vector<std::string>& prompts) {
   std::vector<std::string> texts;

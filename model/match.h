@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct ClipEmbeddings {
 
 // `views`: Prediction::embeddings or raw_embeddings.
 ClipEmbeddings MeanEmbeddings(const Clip& clip, const std::vector<std::vector<float>>& views);
+
+// The `count` texts of the prediction that are most similar to the clip, in the order of the
+// request; of equal ones the earlier. Official code: k_test in tasks/retrieval_utils.py.
+std::vector<size_t> BestTexts(const Clip& clip, const Prediction& prediction, size_t count);
 
 // Every label in every template, label-major: {} stands for the label (CLIP's zero-shot practice,
 // arXiv 2103.00020, 3.1.4). Match takes the vectors of one label together again.
