@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/predictor.h"
+
 namespace scanline {
 namespace {
 
 constexpr int64_t kBytesAWord = 6;
 constexpr int64_t kBytesAPiece = 4;
-constexpr size_t kReranked = 128;  // official k_test
 
 double Square(double x) { return x * x; }
 
@@ -77,7 +78,7 @@ int64_t RerankCost(const ModelConfig& config, const std::vector<std::string>& te
   }
   // Which texts are the best is not known yet: the dearest ones.
   std::sort(macs.rbegin(), macs.rend());
-  macs.resize(std::min(macs.size(), kReranked));
+  macs.resize(std::min(macs.size(), kRerankTexts));
   double layer = keys_and_values;
   for (const double text : macs) layer += text;
   return TokenEquivalents(config, static_cast<double>(views * tower.fusion_depth) * layer);

@@ -16,7 +16,7 @@ namespace scanline {
 // Of encoding the texts; at least 1 where there are any.
 int64_t TextCost(const ModelConfig& config, const std::vector<std::string>& texts);
 
-// Of the fusion layers over the texts that are looked at (model/predictor.h: the 128 best) and each
+// Of the fusion layers over the texts that are looked at (kRerankTexts) and each
 // of `views`.
 int64_t RerankCost(const ModelConfig& config, const std::vector<std::string>& texts, int64_t views);
 

@@ -1,7 +1,5 @@
 #include "server/served_model.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/error.h"
@@ -17,12 +15,14 @@ int64_t ServedModel::tokens_per_view() const {
   return int64_t{b.steps()} * b.grid() * b.grid();
 }
 
-bool ServedModel::has_task(absl::string_view task) const {
-  return std::find(config.tasks.begin(), config.tasks.end(), task) != config.tasks.end();
-}
-
 TaskSet ServedModel::tasks() const {
-  return {.classify = has_task("classify"), .embed = has_task("embed"), .match = has_task("match")};
+  TaskSet tasks = {.classify = false};
+  for (const std::string& task : config.tasks) {
+    tasks.classify |= task == "classify";
+    tasks.embed |= task == "embed";
+    tasks.match |= task == "match";
+  }
+  return tasks;
 }
 
 absl::StatusOr<ModelPtr> ModelTable::Find(absl::string_view name) const {

@@ -23,7 +23,6 @@ struct ServedModel {
   std::string name() const;       // "models/tagger-24"
   std::string full_name() const;  // "models/tagger-24@1.0.0"
   int64_t tokens_per_view() const;
-  bool has_task(absl::string_view task) const;  // "classify", "embed", "match"
   bool takes_texts() const { return config.text_tower.has_value(); }
   bool can_rerank() const { return takes_texts() && config.text_tower->fusion_depth > 0; }
   TaskSet tasks() const;  // all that it is served for, without rerank

@@ -83,7 +83,7 @@ class SumPredictor : public Predictor {
   static absl::Status NothingToRead(size_t i) {
     const std::string field = "texts[" + std::to_string(i) + "]";
     return MakeError(Reason::kFieldInvalid, field + ": expected words, found none",
-                     {{"field", field}});
+                     {{"field", field}, {"expected", "words"}, {"found", "none"}});
   }
 
   static TextEmbedding Read(const std::string& text) {
