@@ -1,0 +1,35 @@
+#include "model/person/anchors.h"
+
+#include <cmath>
+#include <cstddef>
+
+namespace scanline {
+
+std::vector<Anchor> MakeAnchors(const std::vector<AnchorLayer>& layers,
+                                const std::vector<int>& grids) {
+  std::vector<Anchor> anchors;
+  for (size_t i = 0; i < layers.size() && i < grids.size(); ++i) {
+    const AnchorLayer& layer = layers[i];
+    const float stride = 1.0F / static_cast<float>(grids[i]);
+    for (int cell = 0; cell < grids[i] * grids[i]; ++cell) {
+      const auto row = static_cast<float>(cell / grids[i]);
+      const auto column = static_cast<float>(cell % grids[i]);
+      for (size_t shape = 0; shape < layer.scales.size(); ++shape) {
+        const float root = std::sqrt(layer.aspect_ratios[shape]);
+        anchors.push_back({(column + 0.5F) * stride, (row + 0.5F) * stride,
+                           layer.scales[shape] * root, layer.scales[shape] / root});
+      }
+    }
+  }
+  return anchors;
+}
+
+PersonBox DecodeBox(const Anchor& anchor, const float* code, const BoxCoder& coder) {
+  const float y = code[0] / coder.centre_scale * anchor.height + anchor.y;
+  const float x = code[1] / coder.centre_scale * anchor.width + anchor.x;
+  const float half_height = std::exp(code[2] / coder.size_scale) * anchor.height / 2;
+  const float half_width = std::exp(code[3] / coder.size_scale) * anchor.width / 2;
+  return {x - half_width, y - half_height, x + half_width, y + half_height, 0};
+}
+
+}  // namespace scanline
