@@ -59,9 +59,9 @@ RULES = {
                               "model/tensor_spec.h", "model/text_list.h", "base"),
     # What is known of people's boxes without a picture or a network.
     **{f"model/person/{name}": rule("model/person/anchors.h", "model/person/nms.h",
-                                    "model/person/person_box.h", "model/person/rgb_picture.h",
-                                    "model/person/tracks.h", "base")
-       for name in ("anchors", "nms", "person_box", "rgb_picture", "tracks")},
+                                    "model/person/parts.h", "model/person/person_box.h",
+                                    "model/person/rgb_picture.h", "model/person/tracks.h", "base")
+       for name in ("anchors", "nms", "parts", "person_box", "rgb_picture", "tracks")},
     "model/kernels/": rule("model/kernels", libraries=["CUDA"], only=True),
     "proto/": rule("proto", libraries=[GRPC]),
     "server/": rule("server", "proto", "base", "decode", "model", libraries=[GRPC]),

@@ -12,7 +12,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/status_macros.h"
-#include "model/person/nms.h"
+#include "model/person/parts.h"
 #include "model/safetensors.h"
 #include "model/strict_json.h"
 #include "model/weights.h"
@@ -20,6 +20,8 @@
 namespace scanline {
 namespace {
 
+// Two looks at one person differ by more than two boxes of one look.
+constexpr float kSamePersonIou = 0.4F;
 constexpr char kFormat[] = "scanline_person_detector_1";
 
 struct Description {
@@ -209,17 +211,32 @@ absl::StatusOr<std::vector<PersonBox>> PersonDetector::DetectRaw(const RgbPictur
   }
 }
 
-absl::StatusOr<std::vector<PersonBox>> PersonDetector::Detect(const RgbPicture& picture,
-                                                              const PersonOptions& options) const {
+absl::StatusOr<std::vector<PersonBox>> PersonDetector::Look(const RgbPicture& picture,
+                                                            const SuppressOptions& options) const {
   SCANLINE_ASSIGN_OR_RETURN(std::vector<PersonBox> boxes, DetectRaw(picture));
   // Suppressed first and clipped afterwards, as the graph does.
-  boxes = SuppressOverlaps(std::move(boxes),
-                           {.min_score = options.min_score,
-                            .max_iou = options.max_iou > 0 ? options.max_iou : max_iou_,
-                            .max_boxes = options.max_people});
+  boxes = SuppressOverlaps(std::move(boxes), options);
   std::transform(boxes.begin(), boxes.end(), boxes.begin(), Inside);
   boxes.erase(std::remove_if(boxes.begin(), boxes.end(), Empty), boxes.end());
   return boxes;
+}
+
+absl::StatusOr<std::vector<PersonBox>> PersonDetector::Detect(const RgbPicture& picture,
+                                                              const PersonOptions& options) const {
+  SuppressOptions suppress = {.min_score = options.min_score,
+                              .max_iou = options.max_iou > 0 ? options.max_iou : max_iou_,
+                              .max_boxes = options.max_people};
+  SCANLINE_ASSIGN_OR_RETURN(std::vector<PersonBox> people, Look(picture, suppress));
+  if (!options.closer) return people;
+  for (const PicturePart& part : CornerParts(picture.width, picture.height)) {
+    SCANLINE_ASSIGN_OR_RETURN(const std::vector<PersonBox> found,
+                              Look(PartOf(picture, part), suppress));
+    for (const PersonBox& box : found) {
+      if (!CutOff(box, part, picture)) people.push_back(InWhole(box, part, picture));
+    }
+  }
+  suppress.max_iou = std::min(suppress.max_iou, kSamePersonIou);
+  return SuppressOverlaps(std::move(people), suppress);
 }
 
 }  // namespace scanline

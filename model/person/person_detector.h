@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/person/anchors.h"
+#include "model/person/nms.h"
 #include "model/person/person_box.h"
 #include "model/person/rgb_picture.h"
 #include "model/person/ssdlite.h"
@@ -13,9 +14,12 @@
 namespace scanline {
 
 struct PersonOptions {
-  float min_score = 0.5F;  // a person needs more
+  float min_score = 0.3F;  // a person needs more
   float max_iou = 0;       // of two people; 0: the detector's own (0.6)
   int max_people = 100;    // best first
+  // Looks at four overlapping parts of the picture too, where those who are far away are larger:
+  // five runs of the network instead of one.
+  bool closer = true;
 };
 
 // Finds people in a picture: docs/models.md, "Person detector". Its weights are made by
@@ -42,6 +46,10 @@ class PersonDetector {
  private:
   PersonDetector(const Weights& weights, const std::vector<AnchorLayer>& layers, BoxCoder coder,
                  float max_iou);
+
+  // What Detect() finds in one look at `picture`.
+  absl::StatusOr<std::vector<PersonBox>> Look(const RgbPicture& picture,
+                                              const SuppressOptions& options) const;
 
   Ssdlite network_;
   std::vector<Anchor> anchors_;

@@ -155,7 +155,7 @@ TEST_F(PersonDetectorTest, PeopleAreThoseOfTheWholeGraph) {
   const auto file = testing::PersonVectors();
   int people = 0;
   ForEachFrame(file, [&](const std::string& name, const Picture& picture) {
-    const auto found = detector_->Detect(picture.view(), {.min_score = 0.1F});
+    const auto found = detector_->Detect(picture.view(), {.min_score = 0.1F, .closer = false});
     ASSERT_TRUE(found.ok()) << found.status();
     auto stored = StoredBoxes(file, name + "/boxes", name + "/scores");
     stored.resize(std::count_if(stored.begin(), stored.end(),
@@ -183,9 +183,9 @@ TEST_F(PersonDetectorTest, TheSamePictureGivesTheSameBits) {
 TEST_F(PersonDetectorTest, ThresholdsAreTheCallers) {
   const auto frames = Frames("pedestrians_12s.avi", {119});
   const RgbPicture picture = frames.at(119).view();
-  const auto all = detector_->Detect(picture, {.min_score = 0});
-  const auto some = detector_->Detect(picture, {.min_score = 0.7F});
-  const auto two = detector_->Detect(picture, {.min_score = 0, .max_people = 2});
+  const auto all = detector_->Detect(picture, {.min_score = 0, .closer = false});
+  const auto some = detector_->Detect(picture, {.min_score = 0.7F, .closer = false});
+  const auto two = detector_->Detect(picture, {.max_people = 2});
   const auto apart = detector_->Detect(picture, {.min_score = 0.1F, .max_iou = 0.01F});
   ASSERT_TRUE(all.ok() && some.ok() && two.ok() && apart.ok());
   EXPECT_EQ(all->size(), 100);
@@ -199,6 +199,24 @@ TEST_F(PersonDetectorTest, ThresholdsAreTheCallers) {
   for (const PersonBox& box : *all) {
     EXPECT_TRUE(box.x_min >= 0 && box.x_min < box.x_max && box.x_max <= 1) << box.x_min;
     EXPECT_TRUE(box.y_min >= 0 && box.y_min < box.y_max && box.y_max <= 1) << box.y_min;
+  }
+}
+
+// People counted by eye: docs/person_detector.md has the pictures.
+TEST_F(PersonDetectorTest, FindsThePeopleOfTheSampleClip) {
+  struct Count {
+    size_t at_once;  // found in one look
+    size_t closer;
+  };
+  const std::map<int64_t, Count> counts = {{0, {2, 3}}, {50, {4, 6}}, {100, {5, 7}}};
+  const auto frames = Frames("pedestrians_12s.avi", {0, 50, 100});
+  for (const auto& [index, count] : counts) {
+    const RgbPicture picture = frames.at(index).view();
+    const auto at_once = detector_->Detect(picture, {.closer = false});
+    const auto closer = detector_->Detect(picture, {});
+    ASSERT_TRUE(at_once.ok() && closer.ok());
+    EXPECT_EQ(at_once->size(), count.at_once) << "frame " << index;
+    EXPECT_EQ(closer->size(), count.closer) << "frame " << index;
   }
 }
 
