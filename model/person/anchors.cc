@@ -4,6 +4,19 @@
 #include <cstddef>
 
 namespace scanline {
+namespace {
+
+void AddCell(int row, int column, float stride, const AnchorLayer& layer,
+             std::vector<Anchor>* anchors) {
+  const float x = (static_cast<float>(column) + 0.5F) * stride;
+  const float y = (static_cast<float>(row) + 0.5F) * stride;
+  for (size_t shape = 0; shape < layer.scales.size(); ++shape) {
+    const float root = std::sqrt(layer.aspect_ratios[shape]);
+    anchors->push_back({x, y, layer.scales[shape] * root, layer.scales[shape] / root});
+  }
+}
+
+}  // namespace
 
 std::vector<Anchor> MakeAnchors(const std::vector<AnchorLayer>& layers,
                                 const std::vector<int>& grids) {
@@ -11,14 +24,9 @@ std::vector<Anchor> MakeAnchors(const std::vector<AnchorLayer>& layers,
   for (size_t i = 0; i < layers.size() && i < grids.size(); ++i) {
     const AnchorLayer& layer = layers[i];
     const float stride = 1.0F / static_cast<float>(grids[i]);
-    for (int cell = 0; cell < grids[i] * grids[i]; ++cell) {
-      const auto row = static_cast<float>(cell / grids[i]);
-      const auto column = static_cast<float>(cell % grids[i]);
-      for (size_t shape = 0; shape < layer.scales.size(); ++shape) {
-        const float root = std::sqrt(layer.aspect_ratios[shape]);
-        anchors.push_back({(column + 0.5F) * stride, (row + 0.5F) * stride,
-                           layer.scales[shape] * root, layer.scales[shape] / root});
-      }
+    for (int row = 0; row < grids[i]; ++row) {
+      for (int column = 0; column < grids[i]; ++column)
+        AddCell(row, column, stride, layer, &anchors);
     }
   }
   return anchors;

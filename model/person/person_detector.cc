@@ -169,7 +169,7 @@ std::string PersonDetector::DefaultFolder() {
 
 PersonDetector::PersonDetector(const Weights& weights, const std::vector<AnchorLayer>& layers,
                                BoxCoder coder, float max_iou)
-    : network_(weights),
+    : network_([&](const std::string& name) { return weights.Data(name); }),
       anchors_(MakeAnchors(layers, Ssdlite::Grids())),
       coder_(coder),
       max_iou_(max_iou) {}

@@ -13,6 +13,8 @@
 
 namespace scanline {
 
+class Weights;
+
 struct PersonOptions {
   float min_score = 0.3F;  // a person needs more
   float max_iou = 0;       // of two people; 0: the detector's own (0.6)

@@ -2,9 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,9 +74,9 @@ at::Tensor Apply(const Convolution& convolution, at::Tensor x, int64_t stride,
   return y;
 }
 
-at::Tensor Copy(const Tensor& tensor) {
+at::Tensor Copy(const float* values, at::IntArrayRef shape) {
   // from_blob has no const form; the values are only read.
-  return at::from_blob(const_cast<float*>(tensor.data.get()), tensor.shape, at::kFloat).clone();
+  return at::from_blob(const_cast<float*>(values), shape, at::kFloat).clone();
 }
 
 void AddSpec(std::vector<TensorSpec>* specs, const std::string& name, int64_t out, int64_t in,
@@ -150,7 +150,7 @@ std::vector<TensorSpec> Ssdlite::ExpectedTensors() {
   return specs;
 }
 
-Ssdlite::Ssdlite(const Weights& weights) {
+Ssdlite::Ssdlite(const std::function<const float*(const std::string&)>& values) {
   const c10::InferenceMode inference;
   auto layers = std::make_unique<Layers>();
   constexpr size_t kEnding = sizeof(".weight") - 1;
@@ -159,8 +159,8 @@ Ssdlite::Ssdlite(const Weights& weights) {
     const std::string name = spec.name.substr(0, spec.name.size() - kEnding);
     // Channels last throughout: a picture comes so, and a 1x1 convolution is one matrix product.
     layers->convolutions[name] = {
-        Copy(weights.Get(spec.name)).contiguous(at::MemoryFormat::ChannelsLast),
-        Copy(weights.Get(name + ".bias"))};
+        Copy(values(spec.name), spec.shape).contiguous(at::MemoryFormat::ChannelsLast),
+        Copy(values(name + ".bias"), {spec.shape[0]})};
   }
   layers_ = std::move(layers);
 }

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/tensor_spec.h"
-#include "model/weights.h"
 
 namespace scanline {
 
@@ -22,8 +23,8 @@ class Ssdlite {
   // norms folded in.
   static std::vector<TensorSpec> ExpectedTensors();
 
-  // `weights` holds ExpectedTensors() and is copied.
-  explicit Ssdlite(const Weights& weights);
+  // `values` gives the numbers of each of ExpectedTensors() by its name; they are copied.
+  explicit Ssdlite(const std::function<const float*(const std::string&)>& values);
   ~Ssdlite();
 
   // For each anchor, in MakeAnchors' order.
