@@ -151,7 +151,7 @@ absl::Status LoadWeights(const std::string& dir, const ModelConfig& config, Weig
   }
   SCANLINE_RETURN_IF_ERROR(CheckTensors(tensors, ExpectedTensors(config)));
   SCANLINE_RETURN_IF_ERROR(ReadTensors(tensors, weights));
-  return FitPositions(config.backbone, weights);
+  return FitPositions(config.backbone, config.frame_spec.resize != ResizeRule::kShortSide256Pad16, weights);
 }
 
 }  // namespace

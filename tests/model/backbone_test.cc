@@ -139,7 +139,7 @@ TEST(Backbone, RunsWithPositionsMadeForAnotherGridAndLength) {
   const SafetensorsFile file = ReadReference("model_vm_interpolated");
   Weights weights = WeightsUnder(file, "model.");
   const BackboneConfig config = ConfigOf(file, weights);
-  ASSERT_TRUE(FitPositions(config, &weights).ok());
+  ASSERT_TRUE(FitPositions(config, true, &weights).ok());
   const auto values = [&](const char* name) {
     const Tensor& tensor = weights.Get(name);
     return std::vector<float>(tensor.data.get(), tensor.data.get() + tensor.size());

@@ -34,7 +34,7 @@ TEST(Position, InterpolatesAsTheOfficialLoaderDoes) {
     config.patch = 1;
     config.size = static_cast<int>(std::lround(std::sqrt(grid.shape[1] - 1)));
     config.frames = static_cast<int>(time.shape[1]);
-    ASSERT_TRUE(FitPositions(config, &weights).ok());
+    ASSERT_TRUE(FitPositions(config, true, &weights).ok());
     EXPECT_EQ(weights.Get("pos_embed").shape, grid.shape);
     EXPECT_LE(RelMax(Values(weights.Get("pos_embed")), Floats(grid)), 2e-6);
     EXPECT_LE(RelMax(Values(weights.Get("temporal_pos_embedding")), Floats(time)), 2e-6);
@@ -44,7 +44,7 @@ TEST(Position, InterpolatesAsTheOfficialLoaderDoes) {
 TEST(Position, TheSameSizeIsLeftAlone) {
   const SafetensorsFile file = ReadReference("pos_interpolation");
   const Tensor grid = AsTensor(file.at(Cases(file)[0] + ".pos_embed"));
-  EXPECT_LE(MaxDifference(Values(ResizeGrid(grid, GridOf(grid))), Values(grid)), 1e-7);
+  EXPECT_LE(MaxDifference(Values(ResizeGrid(grid, GridOf(grid), GridOf(grid))), Values(grid)), 1e-7);
   const Tensor time = AsTensor(file.at(Cases(file)[0] + ".temporal"));
   EXPECT_EQ(Values(ResizeTime(time, static_cast<int>(time.shape[1]))), Values(time));
 }
@@ -53,7 +53,7 @@ TEST(Position, RefusesAGridThatIsNotSquare) {
   Weights weights;
   weights.Add("pos_embed", {1, 1 + 6, 2});
   weights.Add("temporal_pos_embedding", {1, 4, 2});
-  const absl::Status status = FitPositions(BackboneConfig(), &weights);
+  const absl::Status status = FitPositions(BackboneConfig(), true, &weights);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
 }
 
