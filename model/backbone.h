@@ -1,9 +1,10 @@
 #pragma once
 
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 #include "model/mixer.h"
@@ -20,18 +21,30 @@ struct BackboneTrace {
   std::vector<float> normed;                 // after the final norm, in OutputOrder
 };
 
-// Patches to pooled features, one view at a time, in fp32. Keeps pointers into `weights` and all
-// the memory that a pass needs: Run allocates none of its own and is not reentrant.
+// Patches to tokens, one view at a time, in fp32. Keeps pointers into `weights` and all the memory
+// that a pass needs, sized for the largest pictures seen: Run allocates none of its own and is not
+// reentrant.
 class Backbone {
  public:
+  // Which tokens the final norm is taken of.
+  enum class Rows { kCls, kAll };
+
   Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels);
+
+  // For pictures of height x width from now on, multiples of patch: pos_embed is resized to their
+  // grid (kept for the latest shapes). May throw std::bad_alloc.
+  void Reshape(int height, int width);
+
+  // With the height and width of the pictures.
+  const BackboneConfig& config() const { return config_; }
 
   // [tokens - 1][PatchLength]: filled by the caller before Run, overwritten by it.
   float* patches() { return buffers_.mixer.xz; }
 
-  // The pooled features, config.pooled_dim() of them, good until the next call. May throw what
-  // tensor_ops.h throws.
-  absl::Span<const float> Run(BackboneTrace* trace = nullptr);
+  // The tokens after the final norm, [tokens][embed_dim] in OutputOrder, of which row 0 is cls;
+  // with kCls that row alone holds them. Good until the next call. May throw what tensor_ops.h
+  // throws.
+  const float* Run(Rows rows, BackboneTrace* trace = nullptr);
 
  private:
   struct Layer {
@@ -44,11 +57,11 @@ class Backbone {
     float* hidden = nullptr;    // [tokens][embed_dim]
     float* residual = nullptr;  // [tokens][embed_dim]
     float* spare = nullptr;     // [tokens][embed_dim]
-    float* pooled = nullptr;    // [pooled_dim]
     MixerBuffers mixer;
   };
 
-  static Buffers MakeBuffers(const BackboneConfig& config);
+  void MakeBuffers();
+  const float* PositionsFor(int rows, int columns);
   void Embed();
   void Move(ScanOrder from, ScanOrder to);
   void RunLayer(const Layer& layer, bool first);
@@ -59,6 +72,9 @@ class Backbone {
   const Kernels& kernels_;
   std::vector<Layer> layers_;
   Buffers buffers_;
+  int buffer_tokens_ = 0;         // that the buffers hold
+  const float* space_ = nullptr;  // pos_embed of the grid, [1 + cells][embed_dim]
+  std::deque<std::pair<std::pair<int, int>, Tensor>> grids_;  // resized ones, the latest last
 };
 
 }  // namespace scanline
