@@ -149,7 +149,7 @@ struct ModelConfig {
   std::string name;
   std::string version;
   std::string license;
-  std::vector<std::string> tasks;  // served ones: "classify", "embed", "match"
+  std::vector<std::string> tasks;  // served ones: "classify", "embed", "match", "detect"
   BackboneConfig backbone;
   FrameSpec frame_spec;
   std::array<float, 3> mean{};  // of pixel / 255, RGB
@@ -162,6 +162,8 @@ struct ModelConfig {
   WeightsConfig weights;
 
   bool serves(absl::string_view task) const;
+  // Whether all pictures are backbone.size squares; else their shape is the clip's (pad16).
+  bool fixed_size() const { return frame_spec.resize != ResizeRule::kShortSide256Pad16; }
 };
 
 // The text of a config.json. Lists that live in files of their own (labels, vocabulary) are left

@@ -10,14 +10,28 @@
 namespace scanline {
 namespace {
 
+// Whether the clip's pictures are what the model takes: its square, or any number of patches.
+absl::Status CheckShape(const Clip& clip, const BackboneConfig& config, bool fixed_size) {
+  const auto fits = [&](int side, int valid) {
+    return (fixed_size ? side == config.size : side > 0 && side % config.patch == 0) &&
+           valid >= 0 && valid <= side;
+  };
+  if (fits(clip.width, clip.valid_width) && fits(clip.height, clip.valid_height)) {
+    return absl::OkStatus();
+  }
+  return MakeError(Reason::kInternal,
+                   absl::StrCat("the model takes pictures of ",
+                                fixed_size ? absl::StrCat(config.size, "x", config.size)
+                                           : absl::StrCat("multiples of ", config.patch),
+                                ", the clip has ", clip.width, "x", clip.height));
+}
+
 absl::StatusOr<std::vector<const uint8_t*>> PicturesOf(const Clip& clip, const View& view,
                                                        const BackboneConfig& config) {
-  if (clip.width != config.size || clip.height != config.size ||
-      static_cast<int>(view.pictures.size()) != config.frames) {
+  if (static_cast<int>(view.pictures.size()) != config.frames) {
     return MakeError(Reason::kInternal,
-                     absl::StrCat("the model takes ", config.frames, " pictures of ", config.size,
-                                  "x", config.size, ", the clip has a view of ",
-                                  view.pictures.size(), " of ", clip.width, "x", clip.height));
+                     absl::StrCat("the model takes ", config.frames,
+                                  " pictures, the clip has a view of ", view.pictures.size()));
   }
   std::vector<const uint8_t*> pictures;
   for (int index : view.pictures) {
@@ -40,12 +54,15 @@ bool IsStill(const View& view) {
 VisionTower::Pass::Pass(const ModelConfig& config, const BackboneConfig& own,
                         const Weights& weights, const Kernels& kernels)
     : backbone(own, weights, kernels) {
-  if (!config.classify.labels.empty()) classes.emplace(own, config.classify, weights);
-  if (config.embed) embed.emplace(own, *config.embed, weights, kernels);
+  const BackboneConfig& shaped = backbone.config();
+  if (!config.classify.labels.empty()) classes.emplace(shaped, config.classify, weights);
+  if (config.embed) embed.emplace(shaped, *config.embed, weights, kernels);
+  if (config.detect) boxes.emplace(*config.detect, shaped.embed_dim, weights);
 }
 
 VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels)
     : pixels_(MakePixelTable(config.mean, config.std)),
+      fixed_size_(config.fixed_size()),
       clips_(config, config.backbone, weights, kernels),
       seen_(&clips_) {
   if (config.backbone.still_as_image) {
@@ -53,16 +70,59 @@ VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, cons
   }
 }
 
-absl::Status VisionTower::See(const Clip& clip, const View& view, bool patches) {
+absl::Status VisionTower::SeePictures(const Clip& clip, const View& view) {
   SCANLINE_ASSIGN_OR_RETURN(std::vector<const uint8_t*> pictures,
                             PicturesOf(clip, view, clips_.backbone.config()));
   seen_ = stills_ && IsStill(view) ? &*stills_ : &clips_;
   Backbone& backbone = seen_->backbone;
+  if (!fixed_size_) backbone.Reshape(clip.height, clip.width);
   pictures.resize(backbone.config().frames);
-  PatchesFromPictures(pictures, pixels_, backbone.config(), backbone.patches());
+  PatchesFromPictures(pictures, pixels_, backbone.config(), area_, backbone.patches());
+  return absl::OkStatus();
+}
+
+absl::Status VisionTower::SeeTensor(const Clip& clip) {
+  const BackboneConfig& config = clips_.backbone.config();
+  const size_t wanted = size_t{3} * config.frames * clip.height * clip.width;
+  if (clip.tensor.size() != wanted || clip.views.size() != 1) {
+    return MakeError(Reason::kInternal, absl::StrCat("the model takes ", wanted,
+                                                     " values in one view, the clip has ",
+                                                     clip.tensor.size(), " in ",
+                                                     clip.views.size()));
+  }
+  seen_ = &clips_;
+  if (!fixed_size_) seen_->backbone.Reshape(clip.height, clip.width);
+  PatchesFromVideo(clip.tensor.data(), seen_->backbone.config(), seen_->backbone.patches());
+  return absl::OkStatus();
+}
+
+absl::Status VisionTower::See(const Clip& clip, const View& view, bool patches) {
+  SCANLINE_RETURN_IF_ERROR(CheckShape(clip, clips_.backbone.config(), fixed_size_));
+  area_ = {clip.valid_width > 0 ? clip.valid_width : clip.width,
+           clip.valid_height > 0 ? clip.valid_height : clip.height};
+  SCANLINE_RETURN_IF_ERROR(clip.tensor.empty() ? SeePictures(clip, view) : SeeTensor(clip));
+  Backbone& backbone = seen_->backbone;
   const bool all = patches || backbone.config().pool != PoolKind::kCls;
   normed_ = backbone.Run(all ? Backbone::Rows::kAll : Backbone::Rows::kCls);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> VisionTower::BoxLogits(
+    absl::Span<const Box> boxes) {
+  seen_->boxes->See(normed_, seen_->backbone.config());
+  std::vector<std::vector<float>> logits;
+  for (const Box& box : boxes) {
+    // Negated comparisons, so that NaN is refused too.
+    if (!(box.x_min <= box.x_max) || !(box.y_min <= box.y_max) || !(box.x_min < area_.width) ||
+        !(box.y_min < area_.height) || !(box.x_max >= 0) || !(box.y_max >= 0)) {
+      return MakeError(Reason::kInternal,
+                       absl::StrCat("a box from ", box.x_min, ",", box.y_min, " to ", box.x_max,
+                                    ",", box.y_max, " is not in the picture of ", area_.width, "x",
+                                    area_.height));
+    }
+    logits.push_back(seen_->boxes->Logits(box, area_));
+  }
+  return logits;
 }
 
 }  // namespace scanline
