@@ -33,7 +33,7 @@ class EarlyPictures {
   // Reads `input` to its end, or gives up: on damage, timestamps that do not rise, a container or a
   // rule that tells too little, half of the CPU budget, or the limits.
   static EarlyPictures Collect(ByteInput& input, const FrameSpec& spec, const DecodeLimits& limits,
-                               const Cancel& cancel, const FrameWatch& watch);
+                               const Cancel& cancel, const FrameWatch& watch = {});
 
   // Whether these are frames of what `reader` has read: as many packets, the same frames at the
   // same times. A reader that could only guess its timeline takes the one counted here.

@@ -63,7 +63,7 @@ class RoiHead : public ::testing::TestWithParam<std::string> {
     return {rows[4 * i], rows[4 * i + 1], rows[4 * i + 2], rows[4 * i + 3]};
   }
 
-  SafetensorsFile file_ = ReadSafetensors(ReferenceFolder() + "/ava_roi_head.safetensors");
+  SafetensorsFile file_ = ReadSafetensors(ReferenceDir() + "/ava_roi_head.safetensors");
   BackboneConfig backbone_;
   Weights weights_;
   std::vector<float> features_;
