@@ -168,13 +168,14 @@ TEST(PlanFrames, KeyframesShareTheViewsThatLookAtTheSame) {
   const SamplingPlan ava = Plan(Ava(), Even(360, 30));
   EXPECT_EQ(ava.views.size(), 11u);
   EXPECT_EQ(ava.windows.size(), 11u);
-  // Others have views of their own, behind those of the windows and of none.
-  const SamplingPlan both = Plan(Windows(), Even(96, 16));
+  // Here the second window is the one round 1 s, too; 1.1 s has a view of its own, behind those of
+  // the windows and of none.
+  const SamplingPlan both = Plan(Windows({.seconds = {1, 1.1}}), Even(96, 16));
   ASSERT_EQ(both.windows.size(), 11u);
-  ASSERT_EQ(both.views.size(), 16u);
-  for (size_t v = 0; v < both.views.size(); ++v) {
-    EXPECT_EQ(both.views[v].window, v < 11 ? static_cast<int>(v) : -1);
-  }
+  ASSERT_EQ(both.views.size(), 12u);
+  EXPECT_EQ(both.keyframes[0].view, 1);
+  EXPECT_EQ(both.keyframes[1].view, 11);
+  for (int v = 0; v < 12; ++v) EXPECT_EQ(both.views[v].window, v < 11 ? v : -1);
   // One window is the keyframe's too.
   const SamplingPlan one = Plan(Windows(), Even(24, 16));
   EXPECT_EQ(one.views.size(), 1u);

@@ -87,8 +87,10 @@ TEST(MakePictures, RefusesAPictureOutOfAllProportion) {
 TEST(ValidatePicture, RefusesWhatDoesNotExist) {
   FrameSpec views = Spec(ResizeRule::kCentreSquareArea, 64);
   views.spatial_views = 3;
+  FrameSpec unpadded = Spec(ResizeRule::kShortSide256Pad16, 256);
+  unpadded.pad_multiple = 0;
   for (const FrameSpec& spec :
-       {Spec(ResizeRule::kShortSide256Pad16, 224), Spec(ResizeRule::kShortSideBilinear, 0),
+       {unpadded, Spec(ResizeRule::kShortSideBilinear, 0),
         Spec(ResizeRule::kShortSideBilinear, 5'000), views}) {
     EXPECT_EQ(ReasonOf(ValidatePicture(spec)), Reason::kFieldInvalid);
   }

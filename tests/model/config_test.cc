@@ -164,7 +164,7 @@ TEST(Config, RefusesAWrongTypeOrValue) {
       {"/classify/label_index_offset", -1},
       {"/detect/labels", json::array({"left", "left"})},
       {"/tasks", json::array({"classify", 3})},
-      {"/tasks", json::array({"detect"})},
+      {"/tasks", json::array({"segment"})},
       {"/tasks", json::array({"embed", "embed"})},
       {"/tasks", json::array()},
       {"/backbone", "videomamba"},
