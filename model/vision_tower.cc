@@ -11,19 +11,20 @@ namespace scanline {
 namespace {
 
 // Whether the clip's pictures are what the model takes: its square, or any number of patches.
-absl::Status CheckShape(const Clip& clip, const BackboneConfig& config, bool fixed_size) {
+absl::Status CheckShape(PictureArea picture, PictureArea area, const BackboneConfig& config,
+                        bool fixed_size) {
   const auto fits = [&](int side, int valid) {
-    return (fixed_size ? side == config.size : side > 0 && side % config.patch == 0) &&
-           valid >= 0 && valid <= side;
+    return (fixed_size ? side == config.size : side > 0 && side % config.patch == 0) && valid > 0 &&
+           valid <= side;
   };
-  if (fits(clip.width, clip.valid_width) && fits(clip.height, clip.valid_height)) {
+  if (fits(picture.width, area.width) && fits(picture.height, area.height)) {
     return absl::OkStatus();
   }
   return MakeError(Reason::kInternal,
                    absl::StrCat("the model takes pictures of ",
                                 fixed_size ? absl::StrCat(config.size, "x", config.size)
                                            : absl::StrCat("multiples of ", config.patch),
-                                ", the clip has ", clip.width, "x", clip.height));
+                                ", the clip has ", picture.width, "x", picture.height));
 }
 
 absl::StatusOr<std::vector<const uint8_t*>> PicturesOf(const Clip& clip, const View& view,
@@ -70,37 +71,44 @@ VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, cons
   }
 }
 
-absl::Status VisionTower::SeePictures(const Clip& clip, const View& view) {
+absl::Status VisionTower::FillPatches(const Clip& clip, const View& view) {
   SCANLINE_ASSIGN_OR_RETURN(std::vector<const uint8_t*> pictures,
                             PicturesOf(clip, view, clips_.backbone.config()));
   seen_ = stills_ && IsStill(view) ? &*stills_ : &clips_;
   Backbone& backbone = seen_->backbone;
-  if (!fixed_size_) backbone.Reshape(clip.height, clip.width);
+  if (!fixed_size_) backbone.Reshape(picture_.height, picture_.width);
   pictures.resize(backbone.config().frames);
   PatchesFromPictures(pictures, pixels_, backbone.config(), area_, backbone.patches());
   return absl::OkStatus();
 }
 
-absl::Status VisionTower::SeeTensor(const Clip& clip) {
+absl::Status VisionTower::FillPatchesFromTensor(const Clip& clip) {
   const BackboneConfig& config = clips_.backbone.config();
-  const size_t wanted = size_t{3} * config.frames * clip.height * clip.width;
-  if (clip.tensor.size() != wanted || clip.views.size() != 1) {
-    return MakeError(Reason::kInternal, absl::StrCat("the model takes ", wanted,
-                                                     " values in one view, the clip has ",
-                                                     clip.tensor.size(), " in ",
-                                                     clip.views.size()));
+  const size_t frame = size_t{3} * picture_.height * picture_.width;
+  const bool still = stills_ && clip.tensor.size() == frame;
+  if (clip.views.size() != 1 || (!still && clip.tensor.size() != frame * config.frames)) {
+    return MakeError(Reason::kInternal,
+                     absl::StrCat("the model takes ", frame * config.frames,
+                                  " values in one view, the clip has ", clip.tensor.size(), " in ",
+                                  clip.views.size()));
   }
-  seen_ = &clips_;
-  if (!fixed_size_) seen_->backbone.Reshape(clip.height, clip.width);
-  PatchesFromVideo(clip.tensor.data(), seen_->backbone.config(), seen_->backbone.patches());
+  seen_ = still ? &*stills_ : &clips_;
+  Backbone& backbone = seen_->backbone;
+  if (!fixed_size_) backbone.Reshape(picture_.height, picture_.width);
+  PatchesFromVideo(clip.tensor.data(), backbone.config(), backbone.patches());
   return absl::OkStatus();
 }
 
 absl::Status VisionTower::See(const Clip& clip, const View& view, bool patches) {
-  SCANLINE_RETURN_IF_ERROR(CheckShape(clip, clips_.backbone.config(), fixed_size_));
-  area_ = {clip.valid_width > 0 ? clip.valid_width : clip.width,
-           clip.valid_height > 0 ? clip.valid_height : clip.height};
-  SCANLINE_RETURN_IF_ERROR(clip.tensor.empty() ? SeePictures(clip, view) : SeeTensor(clip));
+  const BackboneConfig& config = clips_.backbone.config();
+  picture_ = {clip.width, clip.height};
+  // Tensors for a fixed size need not say it.
+  if (fixed_size_ && !clip.tensor.empty()) picture_ = {config.size, config.size};
+  area_ = {clip.valid_width > 0 ? clip.valid_width : picture_.width,
+           clip.valid_height > 0 ? clip.valid_height : picture_.height};
+  SCANLINE_RETURN_IF_ERROR(CheckShape(picture_, area_, config, fixed_size_));
+  SCANLINE_RETURN_IF_ERROR(clip.tensor.empty() ? FillPatches(clip, view)
+                                               : FillPatchesFromTensor(clip));
   Backbone& backbone = seen_->backbone;
   const bool all = patches || backbone.config().pool != PoolKind::kCls;
   normed_ = backbone.Run(all ? Backbone::Rows::kAll : Backbone::Rows::kCls);

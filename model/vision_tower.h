@@ -53,8 +53,9 @@ class VisionTower {
     std::optional<BoxHead> boxes;
   };
 
-  absl::Status SeePictures(const Clip& clip, const View& view);
-  absl::Status SeeTensor(const Clip& clip);
+  // Choose the pass and fill its patches.
+  absl::Status FillPatches(const Clip& clip, const View& view);
+  absl::Status FillPatchesFromTensor(const Clip& clip);
 
   PixelTable pixels_;
   bool fixed_size_;
@@ -62,7 +63,8 @@ class VisionTower {
   std::optional<Pass> stills_;  // where backbone.still_as_image says so
   Pass* seen_;
   const float* normed_ = nullptr;
-  PictureArea area_;
+  PictureArea picture_;  // all of it
+  PictureArea area_;     // the part that shows something
 };
 
 }  // namespace scanline

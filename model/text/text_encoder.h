@@ -36,6 +36,16 @@ class TextEncoder {
   virtual absl::StatusOr<std::vector<EncodedText>> Encode(absl::Span<const std::string> texts,
                                                           bool keep_hidden,
                                                           const Cancel& cancel) = 0;
+
+ protected:
+  // To unit length. NON_FINITE_OUTPUT for texts[index] where that cannot be.
+  static absl::Status Normalize(size_t index, absl::Span<float> values);
+};
+
+// A text for the fusion layers, borrowed: EncodedText's hidden, [tokens][text_tower.dim].
+struct FusionText {
+  const float* hidden;
+  int tokens;
 };
 
 // The fusion layers (text_tower.fusion_depth > 0): how well a text and a clip go together, read by
@@ -46,10 +56,13 @@ class FusionScorer {
                                               const Kernels& kernels = BestKernels());
   virtual ~FusionScorer() = default;
 
-  // itm_head(token 0)[1], the logit of a match. `hidden`: EncodedText's, [tokens][text_tower.dim].
-  // `vision`: the patch tokens after the final norm, cls removed, [count][backbone.embed_dim].
-  // Official code: tasks/retrieval_utils.py, evaluation of k_test candidates.
-  virtual float Score(const float* hidden, int tokens, const float* vision, int count) = 0;
+  // itm_head(token 0)[1] of each text with one clip, the logit of a match; the same bits whatever
+  // stands beside it. `vision`: the patch tokens after the final norm, cls removed,
+  // [count][backbone.embed_dim]. Many texts at once cost less than one by one. Official code:
+  // tasks/retrieval_utils.py, evaluation of the k_test best.
+  virtual std::vector<float> Score(absl::Span<const FusionText> texts, const float* vision,
+                                   int count) = 0;
+  float Score(const float* hidden, int tokens, const float* vision, int count);
 };
 
 }  // namespace scanline
