@@ -10,6 +10,7 @@
 #include "decode/decode_clip.h"
 #include "model/predictor.h"
 #include "nlohmann/json.hpp"
+#include "tests/model/bundle_folder.h"
 #include "tests/model/reference.h"
 #include "tests/support/corpus.h"
 
@@ -168,6 +169,102 @@ TEST_F(DefaultBoxes, BoxesThatAreNoneCostOneAnswerNotTheProcess) {
     EXPECT_EQ(ReasonOf(Predict(*clip, {{{box, 1}}}, detect).status()), Reason::kInternal);
   }
   EXPECT_EQ(ReasonOf(Predict(*clip, {}, detect).status()), Reason::kInternal);
+}
+
+// A made model with AVA's rules, on real pictures that are no squares.
+class PaddedModel : public ::testing::Test {
+ protected:
+  PaddedModel() {
+    small_.config["tasks"] = {"classify", "detect"};
+    small_.config["preprocess"] = {{"resize", "short_side_256_pad16"},
+                                   {"size", 32},
+                                   {"pad_multiple", 16},
+                                   {"mean", {122.7717, 115.9465, 102.9801}},
+                                   {"std", {57.375, 57.375, 57.375}},
+                                   {"range", "byte"}};
+    small_.config["sampling"] = {{"rule", "ava"}, {"frame_step", 4}};
+    small_.config["detect"] = {{"score", "sigmoid"},
+                               {"labels", {"walk", "sit"}},
+                               {"label_index_offset", 1},
+                               {"feature", "avg"},
+                               {"roi", {{"size", 7}, {"sampling_ratio", 0}, {"aligned", false}}},
+                               {"boxes", "inclusive"},
+                               {"enlarge_width", 0.1},
+                               {"enlarge_height", 0.05}};
+    small_.MakeTensors();
+    auto loaded = ModelBundle::Load(small_.Write());
+    if (!loaded.ok()) throw std::runtime_error(loaded.status().ToString());
+    auto made = Predictor::Create(*loaded, {});
+    if (!made.ok()) throw std::runtime_error(made.status().ToString());
+    predictor_ = *std::move(made);
+    spec_ = (*loaded)->config().frame_spec;
+    spec_.sampling.keyframes = KeyframeSpec();
+  }
+
+  Clip Pedestrians() const {
+    auto clip = DecodeClip(ReadBytes(SCANLINE_SOURCE_DIR "/assets/clips/pedestrians_12s.avi"),
+                           spec_, {}, Cancel());
+    if (!clip.ok()) throw std::runtime_error(clip.status().ToString());
+    return *std::move(clip);
+  }
+
+  Prediction Predict(const Clip& clip) {
+    const Box box = {3, 4, 20, 28};
+    const std::vector<std::vector<PersonInPicture>> people(clip.keyframes.size(), {{box, 1}});
+    const Cancel cancel;
+    const PredictItem item = {
+        .clip = &clip, .cancel = &cancel, .tasks = {.detect = true}, .people = &people};
+    auto result = std::move(predictor_->Predict({&item, 1})[0]);
+    if (!result.ok()) throw std::runtime_error(result.status().ToString());
+    return *std::move(result);
+  }
+
+  SmallBundle small_;
+  std::unique_ptr<Predictor> predictor_;
+  FrameSpec spec_;
+};
+
+TEST_F(PaddedModel, SeesNothingOfThePadding) {
+  Clip clip = Pedestrians();
+  ASSERT_EQ(clip.valid_width, 42);  // 768 x 576 at 32
+  ASSERT_EQ(clip.width, 48);
+  ASSERT_EQ(clip.height, 32);
+  const Prediction clean = Predict(clip);
+  EXPECT_EQ(clean.actions.size(), 11u);
+  EXPECT_EQ(clean.logits.size(), 11u);  // The same passes.
+  const BackboneConfig& backbone = predictor_->bundle().config().backbone;
+  EXPECT_EQ(clean.tokens, 11 * PatchTokens(backbone, 32, 48));
+  for (size_t i = 0; i < clip.pixels.size(); i += 3) {
+    if (i / 3 % 48 >= 42) clip.pixels[i] = 200;
+  }
+  const Prediction dirty = Predict(clip);
+  EXPECT_EQ(dirty.logits, clean.logits);
+  for (size_t k = 0; k < clean.actions.size(); ++k) {
+    EXPECT_EQ(dirty.actions[k][0].logits, clean.actions[k][0].logits);
+  }
+  clip.pixels[0] ^= 0x80;  // It does see the rest.
+  clip.views.resize(1);
+  clip.keyframes.resize(1);
+  clip.views[0].pictures[0] = 0;
+  EXPECT_NE(Predict(clip).logits[0], clean.logits[0]);
+}
+
+TEST_F(PaddedModel, RefusesAShapeOfPartsOfPatches) {
+  Clip clip = Pedestrians();
+  clip.width = 46;
+  EXPECT_THROW(Predict(clip), std::runtime_error);
+  clip.width = 48;
+  clip.valid_width = 49;
+  EXPECT_THROW(Predict(clip), std::runtime_error);
+}
+
+TEST_F(PaddedModel, AShapeHasTheSameBitsAfterOthers) {
+  const Clip wide = Pedestrians();
+  spec_.size = 48;
+  const Clip larger = Pedestrians();
+  const Prediction before = Predict(wide);
+  Predict(larger);
+  EXPECT_EQ(Predict(wide).logits, before.logits);
 }
 
 }  // namespace
