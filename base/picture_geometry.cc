@@ -77,7 +77,8 @@ std::optional<Box> VisibleBox(const PictureGeometry& g, const Box& box, bool inc
     return std::nullopt;
   }
   seen = {std::max(seen.x_min, 0.0), std::max(seen.y_min, 0.0),
-          std::min<double>(seen.x_max, g.valid_width), std::min<double>(seen.y_max, g.valid_height)};
+          std::min<double>(seen.x_max, g.valid_width),
+          std::min<double>(seen.y_max, g.valid_height)};
   if (inclusive) {
     seen.x_max = std::max(seen.x_min, seen.x_max - g.full_width / g.frame_width);
     seen.y_max = std::max(seen.y_min, seen.y_max - g.full_height / g.frame_height);

@@ -23,9 +23,9 @@ struct PictureGeometry {
   int height = 0;
 };
 
-// Of a frame of width x height pixels (at least 1; after rotation and, where the spec applies it, sample
-// aspect; whether it does changes no position in [0, 1]). `spatial_view` < spec.spatial_views. The
-// arithmetic that decode/picture.cc resizes and crops by, so both agree.
+// Of a frame of width x height pixels (at least 1; after rotation and, where the spec applies it,
+// sample aspect; whether it does changes no position in [0, 1]). `spatial_view` <
+// spec.spatial_views. The arithmetic that decode/picture.cc resizes and crops by, so both agree.
 PictureGeometry GeometryOf(const FrameSpec& spec, int width, int height, int spatial_view = 0);
 
 // Boxes in [0, 1] of the frame as displayed to pixels of the picture and back; straight lines, so
@@ -34,8 +34,8 @@ Box ToPicture(const PictureGeometry& geometry, const Box& box);
 Box ToFrame(const PictureGeometry& geometry, const Box& box);
 
 // The part of `box`, in [0, 1] of the frame, that the picture shows, in the picture's pixels;
-// nullopt: none of it. With `inclusive` pixels are counted (DetectConfig::inclusive): a box ends with
-// its last pixel, which is one pixel of the frame before its border.
+// nullopt: none of it. With `inclusive` pixels are counted (DetectConfig::inclusive): a box ends
+// with its last pixel, which is one pixel of the frame before its border.
 std::optional<Box> VisibleBox(const PictureGeometry& geometry, const Box& box, bool inclusive);
 
 }  // namespace scanline

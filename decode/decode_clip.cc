@@ -26,8 +26,8 @@ constexpr double kMaxCorruptShare = 0.05;
 
 absl::Status CheckClipBytes(const FrameSpec& spec, const PictureShape& shape, size_t frames,
                             int64_t limit) {
-  const double wanted = static_cast<double>(frames) * spec.spatial_views *
-                        static_cast<double>(shape.bytes());
+  const double wanted =
+      static_cast<double>(frames) * spec.spatial_views * static_cast<double>(shape.bytes());
   if (wanted <= static_cast<double>(limit)) return absl::OkStatus();
   return MakeError(
       Reason::kFrameLimit,
@@ -287,10 +287,11 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
 absl::Status CheckFrameKeyframes(const FrameSpec& spec) {
   const auto& keyframes = spec.sampling.keyframes;
   if (!keyframes || keyframes->seconds.size() <= 1) return absl::OkStatus();
-  return MakeError(Reason::kFieldInvalid,
-                   absl::StrFormat("frames that are sent as such are one window, whose boxes belong "
-                                   "to frame %d; boxes of %d moments were sent",
-                                   keyframes->box_frame, keyframes->seconds.size()));
+  return MakeError(
+      Reason::kFieldInvalid,
+      absl::StrFormat("frames that are sent as such are one window, whose boxes belong "
+                      "to frame %d; boxes of %d moments were sent",
+                      keyframes->box_frame, keyframes->seconds.size()));
 }
 
 Keyframe KeyframeOf(const RawFrames& frames, const KeyframeSpec& spec) {
@@ -364,8 +365,7 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
     return invalid("offsets are finite numbers of seconds");
   }
   SCANLINE_RETURN_IF_ERROR(CheckFrameKeyframes(spec));
-  SCANLINE_ASSIGN_OR_RETURN(const PictureShape shape,
-                            ShapeOf(spec, {frames.width, frames.height}));
+  SCANLINE_ASSIGN_OR_RETURN(const PictureShape shape, ShapeOf(spec, {frames.width, frames.height}));
   SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, shape, frames.count, limits.max_clip_bytes));
 
   Clip clip;
@@ -387,7 +387,8 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
   }
   plan.views[0].frames = order;
   SetViews(plan, order, clip);
-  if (spec.sampling.keyframes) clip.keyframes.push_back(KeyframeOf(frames, *spec.sampling.keyframes));
+  if (spec.sampling.keyframes)
+    clip.keyframes.push_back(KeyframeOf(frames, *spec.sampling.keyframes));
   clip.source.width = frames.width;
   clip.source.height = frames.height;
   clip.source.frames = frames.count;

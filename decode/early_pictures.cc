@@ -4,8 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -31,7 +31,7 @@ enum class Wish { kNo, kPicture, kKeyframe };
 using Wants = std::function<Wish(int64_t index, double start, double end)>;
 
 std::optional<SamplingPlan> PlanOfDeclared(const SamplingSpec& spec, const AVStream& stream,
-                                   int64_t max_frames) {
+                                           int64_t max_frames) {
   if (stream.nb_frames <= 0 || stream.nb_frames > max_frames) return std::nullopt;
   const std::vector<int64_t> unknown(stream.nb_frames, kNoPts);
   auto plan = PlanFrames(spec, TimelineOf(stream, unknown));

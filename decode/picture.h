@@ -34,8 +34,8 @@ struct PictureShape {
 // narrow that its resized long side would be out of all proportion.
 absl::StatusOr<PictureShape> ShapeOf(const FrameSpec& spec, Size upright);
 
-// An upright frame as the model sees it: spec.spatial_views pictures of `shape`, one after the other
-// in `out`. `spec` is valid. Errors as ShapeOf.
+// An upright frame as the model sees it: spec.spatial_views pictures of `shape`, one after the
+// other in `out`. `spec` is valid. Errors as ShapeOf.
 absl::Status MakePictures(const FrameSpec& spec, const RgbView& upright, const PictureShape& shape,
                           uint8_t* out);
 

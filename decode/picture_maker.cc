@@ -10,8 +10,8 @@ absl::StatusOr<PictureSource> PictureMaker::Load(const WantedFrame& wanted, bool
   SCANLINE_ASSIGN_OR_RETURN(loaded_, Upright(wanted));
   if (watch_) {
     const double before = ThreadCpuSeconds();
-    SCANLINE_RETURN_IF_ERROR(watch_({wanted.index, loaded_.width, loaded_.height, loaded_.data,
-                                     loaded_.stride, keyframe}));
+    SCANLINE_RETURN_IF_ERROR(watch_(
+        {wanted.index, loaded_.width, loaded_.height, loaded_.data, loaded_.stride, keyframe}));
     watch_seconds_ += ThreadCpuSeconds() - before;
   }
   return PictureSource{loaded_.width, loaded_.height, RotationCcw(wanted.orientation)};

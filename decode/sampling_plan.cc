@@ -110,11 +110,10 @@ SamplingPlan PlanAva(SamplingSpec spec, const Segment& segment, const Timeline& 
   if (spec.keyframes) spec.keyframes->seconds.clear();
   SamplingPlan plan;
   for (double seconds : KeyframeTimes(spec, timeline, segment)) {
-    plan.views.push_back(
-        {static_cast<int>(plan.windows.size()), 0,
-         FramesAround(spec, timeline, segment,
-                      std::clamp(NearestFrame(timeline, seconds), segment.first,
-                                 segment.first + segment.frames - 1))});
+    plan.views.push_back({static_cast<int>(plan.windows.size()), 0,
+                          FramesAround(spec, timeline, segment,
+                                       std::clamp(NearestFrame(timeline, seconds), segment.first,
+                                                  segment.first + segment.frames - 1))});
     plan.windows.push_back(WindowAround(spec, segment, seconds));
   }
   return plan;
@@ -130,11 +129,12 @@ absl::Status AddKeyframes(const SamplingSpec& spec, const Segment& segment,
   const double slack = timeline.end - timeline.start.back();
   for (double seconds : KeyframeTimes(spec, timeline, segment)) {
     if (seconds > segment.end + slack || seconds < segment.begin - slack) {
-      return MakeError(Reason::kSegmentOutOfRange,
-                       absl::StrFormat("boxes are given for %.3f s; the clip, or the part of it that "
-                                       "is looked at, is from %.3f s to %.3f s",
-                                       seconds, segment.begin, segment.end),
-                       {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
+      return MakeError(
+          Reason::kSegmentOutOfRange,
+          absl::StrFormat("boxes are given for %.3f s; the clip, or the part of it that "
+                          "is looked at, is from %.3f s to %.3f s",
+                          seconds, segment.begin, segment.end),
+          {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
     }
     const int64_t frame = std::clamp(NearestFrame(timeline, seconds), segment.first,
                                      segment.first + segment.frames - 1);
@@ -169,8 +169,9 @@ absl::Status CheckKeyframes(const SamplingSpec& spec) {
         absl::StrFormat("a keyframe is at 0 s or later; the request says %g s", seconds));
   }
   if (keyframes.box_frame < 0 || keyframes.box_frame >= spec.frames) {
-    return invalid(absl::StrFormat("boxes belong to one of the %d frames of a view; found number %d",
-                                   spec.frames, keyframes.box_frame));
+    return invalid(
+        absl::StrFormat("boxes belong to one of the %d frames of a view; found number %d",
+                        spec.frames, keyframes.box_frame));
   }
   return absl::OkStatus();
 }
@@ -347,8 +348,8 @@ absl::Status ValidateSampling(const SamplingSpec& spec) {
         spec.window_seconds, spec.stride_seconds));
   }
   if (!(spec.frame_rate >= 0 && spec.frame_rate <= 1e6)) {
-    return invalid(absl::StrFormat("a frame rate is 0 to 1000000; the request says %g",
-                                   spec.frame_rate));
+    return invalid(
+        absl::StrFormat("a frame rate is 0 to 1000000; the request says %g", spec.frame_rate));
   }
   if (spec.keyframes) SCANLINE_RETURN_IF_ERROR(CheckKeyframes(spec));
   if (!(spec.start_seconds >= 0) ||
@@ -366,11 +367,12 @@ absl::StatusOr<SamplingPlan> PlanFrames(const SamplingSpec& spec, const Timeline
   }
   SCANLINE_ASSIGN_OR_RETURN(const Segment segment, FindSegment(spec, timeline));
   if (ViewsOf(spec, segment.end - segment.begin) > kMaxViews) {
-    return MakeError(Reason::kFieldInvalid,
-                     absl::StrFormat("windows or keyframes of %.3f s at this distance are more than "
-                                     "%d; take a longer one or a part of the clip",
-                                     segment.end - segment.begin, kMaxViews),
-                     {{"limit", absl::StrFormat("%d", kMaxViews)}});
+    return MakeError(
+        Reason::kFieldInvalid,
+        absl::StrFormat("windows or keyframes of %.3f s at this distance are more than "
+                        "%d; take a longer one or a part of the clip",
+                        segment.end - segment.begin, kMaxViews),
+        {{"limit", absl::StrFormat("%d", kMaxViews)}});
   }
   SamplingPlan plan;
   if (!spec.keyframes || !spec.keyframes->alone) plan = PlanWindowsOf(spec, segment, timeline);

@@ -187,8 +187,8 @@ absl::Status ReadPreprocess(const json& value, ModelConfig* out) {
   for (float& value : out->std) value /= whole;
   SCANLINE_RETURN_IF_ERROR(section.Finish());
   const FrameSpec& spec = out->frame_spec;
-  if (!out->fixed_size() && (spec.pad_multiple % out->backbone.patch != 0 ||
-                             spec.size % spec.pad_multiple != 0)) {
+  if (!out->fixed_size() &&
+      (spec.pad_multiple % out->backbone.patch != 0 || spec.size % spec.pad_multiple != 0)) {
     return MakeError(Reason::kBundleInvalid,
                      "config.json: preprocess: size must be a multiple of pad_multiple, and that "
                      "of backbone.patch");
@@ -390,7 +390,8 @@ void ReadTasks(JsonSection& section, std::vector<std::string>* out) {
     return known.erase(task) == 1;
   });
   const json found = *out;
-  if (!good) section.Wrong("tasks", "one or more of classify, embed, match, detect, none twice", &found);
+  if (!good)
+    section.Wrong("tasks", "one or more of classify, embed, match, detect, none twice", &found);
 }
 
 // What each task needs of the other sections.

@@ -56,7 +56,7 @@ struct BackboneConfig {
 
   int grid() const { return size / patch; }  // patches a side of size x size pictures
   int d_inner() const { return expand * embed_dim; }
-  int rows() const { return (height > 0 ? height : size) / patch; }    // of patches
+  int rows() const { return (height > 0 ? height : size) / patch; }   // of patches
   int columns() const { return (width > 0 ? width : size) / patch; }  // of patches
   int cells() const { return rows() * columns(); }
   int steps() const { return frames / tubelet; }

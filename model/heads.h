@@ -10,8 +10,8 @@ namespace scanline {
 
 // What is made of the backbone's tokens. Each head keeps pointers into the weights and the memory
 // that it needs, and may throw what tensor_ops.h throws; none is reentrant. `backbone` is that of
-// the pass (Backbone::config()), kept by reference since its pictures may change their shape; a head
-// reads its `normed` tokens (Backbone::Run): the cls row alone for pool kCls.
+// the pass (Backbone::config()), kept by reference since its pictures may change their shape; a
+// head reads its `normed` tokens (Backbone::Run): the cls row alone for pool kCls.
 
 // Pooled tokens to class logits: `head.*`.
 class ClassHead {

@@ -8,8 +8,8 @@
 
 namespace scanline {
 
-// The patch embedding is a matrix product: row (t * rows + y) * columns + x holds the values of patch
-// (y, x) of step t in the order of the convolution's weight, [3][tubelet][patch][patch].
+// The patch embedding is a matrix product: row (t * rows + y) * columns + x holds the values of
+// patch (y, x) of step t in the order of the convolution's weight, [3][tubelet][patch][patch].
 
 // Number of values in a row.
 int64_t PatchLength(const BackboneConfig& config);

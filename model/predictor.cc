@@ -173,7 +173,8 @@ class CpuPredictor : public Predictor {
       if (heads) SCANLINE_RETURN_IF_ERROR(ReadHeads(item.tasks, prediction));
       if (heads && at_once) SCANLINE_RETURN_IF_ERROR(Rerank(item, hidden, prediction));
       for (int keyframe : keyframes[v]) {
-        SCANLINE_RETURN_IF_ERROR(ReadPeople((*item.people)[keyframe], &prediction->actions[keyframe]));
+        SCANLINE_RETURN_IF_ERROR(
+            ReadPeople((*item.people)[keyframe], &prediction->actions[keyframe]));
       }
       prediction->tokens += vision_.patch_count();
     }

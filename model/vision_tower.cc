@@ -123,10 +123,10 @@ absl::StatusOr<std::vector<std::vector<float>>> VisionTower::BoxLogits(
     // Negated comparisons, so that NaN is refused too.
     if (!(box.x_min <= box.x_max) || !(box.y_min <= box.y_max) || !(box.x_min < area_.width) ||
         !(box.y_min < area_.height) || !(box.x_max >= 0) || !(box.y_max >= 0)) {
-      return MakeError(Reason::kInternal,
-                       absl::StrCat("a box from ", box.x_min, ",", box.y_min, " to ", box.x_max,
-                                    ",", box.y_max, " is not in the picture of ", area_.width, "x",
-                                    area_.height));
+      return MakeError(
+          Reason::kInternal,
+          absl::StrCat("a box from ", box.x_min, ",", box.y_min, " to ", box.x_max, ",", box.y_max,
+                       " is not in the picture of ", area_.width, "x", area_.height));
     }
     logits.push_back(seen_->boxes->Logits(box, area_));
   }

@@ -12,10 +12,10 @@ namespace scanline {
 
 // What a checkpoint does not say, or says otherwise than the user wants it. 0 and "": not given.
 struct ArchitectureOptions {
-  std::string mixer;  // a preset's name
-  int frames = 0;     // of a view; position embeddings are interpolated when the bundle is loaded
-  int size = 0;       // pixels, as above
-  int tubelet = 0;    // of an image model only: frames that a patch spans
+  std::string mixer;    // a preset's name
+  int frames = 0;       // of a view; position embeddings are interpolated when the bundle is loaded
+  int size = 0;         // pixels, as above
+  int tubelet = 0;      // of an image model only: frames that a patch spans
   bool detect = false;  // the head reads boxes (AVA), not the clip; the names do not tell
   MultimodalOptions multimodal;
 };

@@ -33,8 +33,8 @@ json BackboneJson(const Architecture& architecture) {
   return section;
 }
 
-// Of MCG-NJU/VideoMAE-Action-Detection (data/transforms.py): the short side to 256, nothing cut off,
-// padded to whole patches of 16.
+// Of MCG-NJU/VideoMAE-Action-Detection (data/transforms.py): the short side to 256, nothing cut
+// off, padded to whole patches of 16.
 json DetectPreprocessJson(const BackboneConfig& backbone) {
   constexpr int kPadding = 16;
   return {{"resize", "short_side_256_pad16"},
@@ -159,7 +159,8 @@ namespace {
 
 std::string TextRows(const Architecture& architecture, const LabelList& labels) {
   if (!architecture.multimodal) {
-    return absl::StrCat(architecture.detect ? "| classes of boxes | " : "| classes | ", labels.labels.size(), ", ",
+    return absl::StrCat(architecture.detect ? "| classes of boxes | " : "| classes | ",
+                        labels.labels.size(), ", ",
                         labels.name.empty() ? "from a list of the user's"
                                             : absl::StrCat("list `", labels.name, "`"),
                         ", ", architecture.detect ? "sigmoid" : Score(labels), " |\n");

@@ -11,8 +11,8 @@
 namespace scanline {
 
 // A box, in pixels of the model's pictures, made larger by `enlarge` of its sides, half on each
-// side, then cut at the border of the area that shows something. Where `inclusive` says so pixels have numbers (DetectConfig). Official code: BoxList.extend of
-// MCG-NJU/VideoMAE-Action-Detection.
+// side, then cut at the border of the area that shows something. Where `inclusive` says so pixels
+// have numbers (DetectConfig). Official code: BoxList.extend of MCG-NJU/VideoMAE-Action-Detection.
 Box EnlargeBox(const Box& box, const DetectConfig& config, PictureArea area);
 
 // Patch tokens to features of the picture, [rows][columns][width]: the mean over the steps, and for

@@ -50,8 +50,8 @@ struct Axis {
     float length = (to - offset) - start;
     if (!options.aligned) length = std::max(length, 1.0F);
     cell = length / static_cast<float>(options.size);
-    samples = options.sampling_ratio > 0 ? options.sampling_ratio
-                                         : static_cast<int>(std::ceil(cell));
+    samples =
+        options.sampling_ratio > 0 ? options.sampling_ratio : static_cast<int>(std::ceil(cell));
   }
 
   float At(int index, int sample) const {

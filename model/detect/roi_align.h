@@ -24,10 +24,10 @@ struct Roi {
   float y_max = 0;
 };
 
-// RoIAlign (He and others, arXiv 1703.06870) as torchvision.ops.roi_align defines it, with a spatial
-// scale of 1: each cell of a size x size grid over `roi` is the mean of bilinear samples; samples
-// more than one cell outside the map are 0. `out` is [size][size][channels]. `roi` is finite and no
-// larger than a few maps: the adaptive number of samples grows with its area.
+// RoIAlign (He and others, arXiv 1703.06870) as torchvision.ops.roi_align defines it, with a
+// spatial scale of 1: each cell of a size x size grid over `roi` is the mean of bilinear samples;
+// samples more than one cell outside the map are 0. `out` is [size][size][channels]. `roi` is
+// finite and no larger than a few maps: the adaptive number of samples grows with its area.
 void RoiAlign(const FeatureMap& map, const Roi& roi, const RoiAlignOptions& options, float* out);
 
 }  // namespace scanline

@@ -11,7 +11,7 @@
 #include "decode/decode_clip.h"
 #include "decode/resize.h"
 #include "tests/support/corpus.h"
-#include "tests/support/made_clip.h"
+#include "tests/decode/made_clip.h"
 
 namespace scanline::testing {
 namespace {
@@ -95,8 +95,8 @@ TEST(PaddedPictures, AreTheResizedFrameAndBlackBorders) {
   made.draw(0, stored.data());
   FrameSpec spec = AvaSpec({});
   spec.size = 96;
-  const auto clip = DecodeClip({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, spec,
-                               {}, Cancel());
+  const auto clip =
+      DecodeClip({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, spec, {}, Cancel());
   ASSERT_TRUE(clip.ok()) << clip.status();
   EXPECT_EQ(clip->valid_width, 144);
   EXPECT_EQ(clip->valid_height, 96);
@@ -107,8 +107,8 @@ TEST(PaddedPictures, AreTheResizedFrameAndBlackBorders) {
   EXPECT_TRUE(std::equal(want.begin(), want.end(), clip->picture(0)));
 
   spec.size = 80;  // 120 wide, padded to 128
-  const auto padded = DecodeClip({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, spec,
-                                 {}, Cancel());
+  const auto padded =
+      DecodeClip({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, spec, {}, Cancel());
   ASSERT_TRUE(padded.ok()) << padded.status();
   EXPECT_EQ(padded->valid_width, 120);
   ASSERT_EQ(padded->width, 128);
@@ -178,8 +178,8 @@ Box FindBright(const Clip& clip, const uint8_t* rgb) {
 }
 
 TEST(BoxPlaces, ComeBackInEveryOrientationAspectAndResizeRule) {
-  const std::array<int, 4> turns[] = {{1, 0, 0, 1},  {-1, 0, 0, 1}, {1, 0, 0, -1}, {-1, 0, 0, -1},
-                                      {0, 1, 1, 0},  {0, -1, 1, 0}, {0, 1, -1, 0}, {0, -1, -1, 0}};
+  const std::array<int, 4> turns[] = {{1, 0, 0, 1}, {-1, 0, 0, 1}, {1, 0, 0, -1}, {-1, 0, 0, -1},
+                                      {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, -1, 0}, {0, -1, -1, 0}};
   const std::array<int, 2> aspects[] = {{1, 1}, {16, 11}, {3, 4}};
   const int width = 320, height = 240;
   // In the middle of both axes, so that every crop shows it, but not symmetrical.

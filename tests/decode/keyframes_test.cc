@@ -152,7 +152,8 @@ TEST(PlanFrames, AWindowHasItsBoxFrameAtTheKeyframe) {
 }
 
 TEST(PlanFrames, BoxesOfAnyTimeHaveTheirKeyframesInTheirOrder) {
-  const SamplingPlan plan = Plan(Windows({.seconds = {4, 0, 4, 5.97}, .alone = true}), Even(96, 16));
+  const SamplingPlan plan =
+      Plan(Windows({.seconds = {4, 0, 4, 5.97}, .alone = true}), Even(96, 16));
   ASSERT_EQ(plan.keyframes.size(), 4u);
   EXPECT_EQ(plan.keyframes[0].frame, 64);
   EXPECT_EQ(plan.keyframes[1].frame, 0);
@@ -199,10 +200,10 @@ TEST(PlanFrames, RefusesBoxesBeyondTheClip) {
 TEST(ValidateSampling, RefusesKeyframesThatCannotBeMeant) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
-  std::vector<SamplingSpec> bad = {
-      Ava({.interval_seconds = 0}), Ava({.interval_seconds = nan}), Ava({.seconds = {nan}}),
-      Ava({.seconds = {-1}}),       Ava({.seconds = {infinity}}),   Ava({.box_frame = 16}),
-      Ava({.box_frame = -1}),       Ava()};
+  std::vector<SamplingSpec> bad = {Ava({.interval_seconds = 0}), Ava({.interval_seconds = nan}),
+                                   Ava({.seconds = {nan}}),      Ava({.seconds = {-1}}),
+                                   Ava({.seconds = {infinity}}), Ava({.box_frame = 16}),
+                                   Ava({.box_frame = -1}),       Ava()};
   bad.back().rule = SamplingRule::kUniform;
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(ReasonOf(ValidateSampling(bad[i])), Reason::kFieldInvalid) << i;

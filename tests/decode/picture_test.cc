@@ -89,9 +89,8 @@ TEST(ValidatePicture, RefusesWhatDoesNotExist) {
   views.spatial_views = 3;
   FrameSpec unpadded = Spec(ResizeRule::kShortSide256Pad16, 256);
   unpadded.pad_multiple = 0;
-  for (const FrameSpec& spec :
-       {unpadded, Spec(ResizeRule::kShortSideBilinear, 0),
-        Spec(ResizeRule::kShortSideBilinear, 5'000), views}) {
+  for (const FrameSpec& spec : {unpadded, Spec(ResizeRule::kShortSideBilinear, 0),
+                                Spec(ResizeRule::kShortSideBilinear, 5'000), views}) {
     EXPECT_EQ(ReasonOf(ValidatePicture(spec)), Reason::kFieldInvalid);
   }
   EXPECT_TRUE(ValidatePicture(Spec(ResizeRule::kSquareBicubic, 224)).ok());

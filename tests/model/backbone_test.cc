@@ -276,10 +276,8 @@ TEST(Backbone, PicturesOfAnyShapeMatchTheDoubleReference) {
     for (const auto& [height, width] : {std::pair{8, 20}, {16, 4}, {12, 12}, {8, 8}}) {
       const BackboneConfig shaped = ForPictures(model.backbone, height, width);
       Weights fitted = GenerateWeights(model, 5);  // position_test compares these with torch's
-      const Tensor space =
-          ResizeGrid(weights.Get("pos_embed"), shaped.rows(), shaped.columns());
-      fitted.Add("pos_embed", space.shape,
-                 {space.data.get(), static_cast<size_t>(space.size())});
+      const Tensor space = ResizeGrid(weights.Get("pos_embed"), shaped.rows(), shaped.columns());
+      fitted.Add("pos_embed", space.shape, {space.data.get(), static_cast<size_t>(space.size())});
       const Row want = DoubleModel(shaped, fitted).Run(VideoOf(shaped, height, width));
       for (const Kernels* kernels : KernelsHere()) {
         Backbone backbone(model.backbone, weights, *kernels);

@@ -1,5 +1,5 @@
-// The default bundle's boxes: its clips through the decoder, the geometry and the predictor, against
-// the logits that came with it (docs: the model's card).
+// The default bundle's boxes: its clips through the decoder, the geometry and the predictor,
+// against the logits that came with it (docs: the model's card).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -163,9 +163,8 @@ TEST_F(DefaultBoxes, BoxesThatAreNoneCostOneAnswerNotTheProcess) {
   ASSERT_TRUE(clip.ok()) << clip.status();
   const double nan = std::nan(""), infinity = HUGE_VAL;
   const TaskSet detect = {.classify = false, .detect = true};
-  for (const Box& box :
-       {Box{nan, 0, 1, 1}, Box{0, 0, nan, 1}, Box{5, 5, 4, 6}, Box{64, 0, 70, 10},
-        Box{-9, -9, -1, -1}, Box{infinity, 0, infinity, 1}}) {
+  for (const Box& box : {Box{nan, 0, 1, 1}, Box{0, 0, nan, 1}, Box{5, 5, 4, 6}, Box{64, 0, 70, 10},
+                         Box{-9, -9, -1, -1}, Box{infinity, 0, infinity, 1}}) {
     EXPECT_EQ(ReasonOf(Predict(*clip, {{{box, 1}}}, detect).status()), Reason::kInternal);
   }
   EXPECT_EQ(ReasonOf(Predict(*clip, {}, detect).status()), Reason::kInternal);
