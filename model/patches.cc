@@ -43,14 +43,15 @@ PixelTable MakePixelTable(const std::array<float, 3>& mean, const std::array<flo
 }
 
 void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelTable& table,
-                         const BackboneConfig& config, PictureArea area, float* rows) {
+                         const BackboneConfig& config, float* rows, PictureArea area) {
   SCANLINE_CHECK(static_cast<int>(pictures.size()) == config.frames);
   const int width = config.columns() * config.patch;
   const auto value = [&](int channel, int frame, int y, int x) {
     const size_t pixel = static_cast<size_t>(y) * width + x;
     return table[channel][pictures[frame][pixel * 3 + channel]];
   };
-  if (area.width == width && area.height == config.rows() * config.patch) {
+  const int height = config.rows() * config.patch;
+  if (area.width == 0 || (area.width == width && area.height == height)) {
     return FillPatches(config, value, rows);
   }
   const auto padded = [&](int channel, int frame, int y, int x) {

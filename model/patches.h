@@ -19,7 +19,7 @@ using PixelTable = std::array<std::array<float, 256>, 3>;
 PixelTable MakePixelTable(const std::array<float, 3>& mean, const std::array<float, 3>& std);
 
 // The part of a picture that shows something, in pixels from its upper left corner. The rest is
-// padding, whose normalised value is 0.
+// padding, whose normalised value is 0. 0 x 0: all of it.
 struct PictureArea {
   int width = 0;
   int height = 0;
@@ -27,7 +27,7 @@ struct PictureArea {
 
 // `pictures`: config.frames pictures of rows x columns patches, RGB bytes.
 void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelTable& table,
-                         const BackboneConfig& config, PictureArea area, float* rows);
+                         const BackboneConfig& config, float* rows, PictureArea area = {});
 
 // `video`: normalised already, [3][frames][height][width].
 void PatchesFromVideo(const float* video, const BackboneConfig& config, float* rows);

@@ -78,7 +78,7 @@ absl::Status VisionTower::FillPatches(const Clip& clip, const View& view) {
   Backbone& backbone = seen_->backbone;
   if (!fixed_size_) backbone.Reshape(picture_.height, picture_.width);
   pictures.resize(backbone.config().frames);
-  PatchesFromPictures(pictures, pixels_, backbone.config(), area_, backbone.patches());
+  PatchesFromPictures(pictures, pixels_, backbone.config(), backbone.patches(), area_);
   return absl::OkStatus();
 }
 
