@@ -14,7 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/cancel.h"
 #include "model/tensor_ops.h"
+#include "model/text/caption_cleanup.h"
 #include "model/text/text_encoder.h"
+#include "model/text/word_piece.h"
 #include "model/text_list.h"
 #include "tests/model/generator.h"
 
@@ -116,15 +118,20 @@ absl::Status Run(const std::string& vocab_path, const std::string& texts_path, i
   if (!encoder.ok()) return encoder.status();
   UseThreads(threads);
   nlohmann::ordered_json line = {{"kernel", kernels->name}};
+  const auto pieces = WordPiece::Create(config.text_tower->vocab, {.max_length = kMaxLength});
+  if (!pieces.ok()) return pieces.status();
+  for (const std::string& text : *texts) {
+    const auto codes = DecodeUtf8(text);
+    if (!codes.ok()) return codes.status();
+    line["ids"].push_back(pieces->Tokenize(CleanUpCaption(*codes)).ids);
+  }
   std::vector<std::vector<float>> first;
   for (const size_t batch : batches) {
     const auto measured = Measure(**encoder, *texts, batch, runs);
     if (!measured.ok()) return measured.status();
     std::vector<std::vector<float>> embeddings;
-    line["tokens"] = nlohmann::json::array();
     for (const EncodedText& text : measured->encoded) {
       embeddings.push_back(text.embedding.values);
-      line["tokens"].push_back(text.embedding.tokens);
     }
     line["seconds"][std::to_string(batch)] = measured->seconds;
     if (first.empty()) first = embeddings;
