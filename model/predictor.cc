@@ -75,8 +75,8 @@ absl::Status CheckItem(const PredictItem& item, const ModelConfig& config) {
   if (tasks.classify && config.classify.labels.empty()) return Unsupported(config, "class head");
   if ((tasks.embed || tasks.match) && !config.embed) return Unsupported(config, "embedding");
   if (tasks.rerank && !fusion) return Unsupported(config, "fusion layers, which rerank needs");
-  if (tasks.match && !texts) {
-    return MakeError(Reason::kInternal, "a clip is to be matched, but there are no texts");
+  if ((tasks.match && !texts) || (tasks.rerank && !tasks.match)) {
+    return MakeError(Reason::kInternal, "a match needs texts, and rerank a match");
   }
   return absl::OkStatus();
 }

@@ -35,7 +35,7 @@ class VisionTower {
 
  private:
   struct Pass {
-    Pass(const ModelConfig& config, const BackboneConfig& backbone, const Weights& weights,
+    Pass(const ModelConfig& config, const BackboneConfig& own, const Weights& weights,
          const Kernels& kernels);
 
     Backbone backbone;
