@@ -67,9 +67,11 @@ void AddCue(double start, double end, const std::vector<std::string>& lines,
   if (lines.empty() || !(end > start) || !std::isfinite(end - start)) return;
   std::vector<std::string> escaped;
   for (const std::string& line : lines) {
-    escaped.push_back(
-        absl::StrReplaceAll(SafeText(line), {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}));
+    const std::string safe = SafeText(line);
+    if (safe.find_first_not_of(' ') == safe.npos) continue;  // an empty line would end the cue
+    escaped.push_back(absl::StrReplaceAll(safe, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}));
   }
+  if (escaped.empty()) return;
   cues.push_back({start, end, absl::StrJoin(escaped, "\n")});
 }
 

@@ -31,16 +31,23 @@ std::string AssTime(double seconds) {
                          hundredths / 100 % 60, hundredths % 100);
 }
 
-std::string Path(const std::vector<std::pair<int, int>>& corners) {
+// \p4: coordinates in eighths of a pixel.
+constexpr int kPathScale = 8;
+
+std::string Path(const AssScript::Corners& corners) {
   std::string path;
   for (const auto& [x, y] : corners) {
-    absl::StrAppend(&path, path.empty() ? "m " : (path.find('l') == path.npos ? " l " : " "), x,
-                    " ", y);
+    absl::StrAppend(&path, path.empty() ? "m " : (path.find('l') == path.npos ? " l " : " "),
+                    std::llround(x * kPathScale), " ", std::llround(y * kPathScale));
   }
   return path;
 }
 
-std::string RectPath(int x0, int y0, int x1, int y1) {
+std::string Clip(const PixelRect& clip) {
+  return absl::StrCat("\\clip(", clip.x0, ",", clip.y0, ",", clip.x1, ",", clip.y1, ")");
+}
+
+std::string RectPath(double x0, double y0, double x1, double y1) {
   return Path({{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}});
 }
 
@@ -80,11 +87,11 @@ void AssScript::FillShapes(const std::vector<Corners>& shapes, Color color, doub
   std::vector<std::string> paths;
   for (const Corners& corners : shapes) paths.push_back(Path(corners));
   AddEvent("Shape",
-           absl::StrCat("\\an7\\pos(0,0)\\1c", AssColor(color), "\\1a", AssAlpha(opacity), "\\p1"),
+           absl::StrCat("\\an7\\pos(0,0)\\1c", AssColor(color), "\\1a", AssAlpha(opacity), "\\p4"),
            absl::StrJoin(paths, " "));
 }
 
-void AssScript::DrawFrame(const Rect& rect, int thickness, Color color) {
+void AssScript::DrawFrame(const Rect& rect, int thickness, Color color, const Rect& clip) {
   const int width = rect.x1 - rect.x0, height = rect.y1 - rect.y0;
   const int edge = std::max(1, std::min({thickness, width / 2, height / 2}));
   const std::string place = absl::StrCat("\\an7\\pos(", rect.x0, ",", rect.y0, ")");
@@ -92,17 +99,16 @@ void AssScript::DrawFrame(const Rect& rect, int thickness, Color color) {
       absl::StrCat(RectPath(0, 0, width, edge), " ", RectPath(0, height - edge, width, height), " ",
                    RectPath(0, edge, edge, height - edge), " ",
                    RectPath(width - edge, edge, width, height - edge));
-  AddEvent("Shape",
-           absl::StrCat(place, "\\1c", AssColor(color), "\\bord1\\3c&H000000&\\3a&H60&\\p1"), bars);
+  AddEvent(
+      "Shape",
+      absl::StrCat(place, Clip(clip), "\\1c", AssColor(color), "\\bord1\\3c&H000000&\\3a&H60&\\p4"),
+      bars);
 }
 
 void AssScript::Write(const Text& style, const std::vector<std::string>& lines) {
   std::string tags = absl::StrCat("\\an", style.anchor, "\\pos(", style.x, ",", style.y, ")\\fs",
                                   style.size, "\\1c", AssColor(style.color));
-  if (style.clip != nullptr) {
-    absl::StrAppend(&tags, "\\clip(", style.clip->x0, ",", style.clip->y0, ",", style.clip->x1, ",",
-                    style.clip->y1, ")");
-  }
+  if (style.clip != nullptr) tags += Clip(*style.clip);
   if (style.backing != nullptr) {
     absl::StrAppend(&tags, "\\shad", style.padding, "\\4c", AssColor(*style.backing), "\\4a",
                     AssAlpha(style.backing_opacity));

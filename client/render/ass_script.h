@@ -35,9 +35,10 @@ class AssScript {
   void FillRect(const Rect& rect, Color color, double opacity = 1);
   // A frame of `thickness` pixels inside of `rect`, with a thin dark rim so that it is seen on any
   // picture.
-  void DrawFrame(const Rect& rect, int thickness, Color color);
+  // Nothing is drawn outside of `clip`.
+  void DrawFrame(const Rect& rect, int thickness, Color color, const Rect& clip);
   // Closed shapes, filled.
-  using Corners = std::vector<std::pair<int, int>>;
+  using Corners = std::vector<std::pair<double, double>>;
   void FillShapes(const std::vector<Corners>& shapes, Color color, double opacity = 1);
 
   struct Text {

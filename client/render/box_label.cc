@@ -84,7 +84,7 @@ LabelSpot ChooseSpot(const Label& label, const PixelRect& box, const PixelRect& 
 
 void DrawBox(AssScript& script, const BoxStyle& style, const PixelRect& box, Color color,
              const Label& label, const PixelRect& label_place, const PixelRect& picture) {
-  script.DrawFrame(box, style.thickness, color);
+  script.DrawFrame(box, style.thickness, color, picture);
   if (label.lines.empty()) return;
   AssScript::Text text;
   text.x = label_place.x0 + style.padding;

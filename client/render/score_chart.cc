@@ -12,7 +12,7 @@ namespace scanline::render {
 namespace {
 
 constexpr int kTextSize = 15;
-constexpr int kLineWidth = 3;
+constexpr double kLineWidth = 2.5;
 constexpr int kMarkSpacing = 90;
 constexpr size_t kMaxLines = 7;  // as many as there are colours
 constexpr Color kPlate = {30, 33, 40};
@@ -25,13 +25,10 @@ struct Frame {
   double from = 0;
   double to = 1;
 
-  int X(double seconds) const {
-    const double share = (seconds - from) / (to - from);
-    return inner.x0 + static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * inner.width()));
+  double X(double seconds) const {
+    return inner.x0 + std::clamp((seconds - from) / (to - from), 0.0, 1.0) * inner.width();
   }
-  int Y(double score) const {
-    return inner.y1 - static_cast<int>(std::lround(std::clamp(score, 0.0, 1.0) * inner.height()));
-  }
+  double Y(double score) const { return inner.y1 - std::clamp(score, 0.0, 1.0) * inner.height(); }
 };
 
 void WriteAt(AssScript& script, int x, int y, int anchor, const std::string& text,
@@ -47,19 +44,17 @@ void WriteAt(AssScript& script, int x, int y, int anchor, const std::string& tex
 }
 
 // A segment as a thin quadrangle.
-AssScript::Corners Segment(int x0, int y0, int x1, int y1) {
-  const double length = std::hypot(x1 - x0, y1 - y0);
-  const double half = kLineWidth / 2.0;
-  const int dx = static_cast<int>(std::lround(length > 0 ? -(y1 - y0) / length * half : 0));
-  const int dy = static_cast<int>(std::lround(length > 0 ? (x1 - x0) / length * half : half));
-  return {{x0 + dx, y0 + dy}, {x1 + dx, y1 + dy}, {x1 - dx, y1 - dy}, {x0 - dx, y0 - dy}};
+AssScript::Corners Segment(double x0, double y0, double x1, double y1) {
+  const double length = std::max(std::hypot(x1 - x0, y1 - y0), 1e-6);
+  const double dx = (y0 - y1) / length * kLineWidth / 2, dy = (x1 - x0) / length * kLineWidth / 2;
+  return {{x0 - dx, y0 - dy}, {x1 - dx, y1 - dy}, {x1 + dx, y1 + dy}, {x0 + dx, y0 + dy}};
 }
 
 void DrawLine(AssScript& script, const Frame& frame, const ScoreLine& line) {
   std::vector<AssScript::Corners> shapes;
   for (size_t i = 0; i < line.points.size(); ++i) {
-    const int x = frame.X(line.points[i].first), y = frame.Y(line.points[i].second);
-    constexpr int kDot = 3;
+    const double x = frame.X(line.points[i].first), y = frame.Y(line.points[i].second);
+    constexpr double kDot = 4;
     shapes.push_back({{x - kDot, y}, {x, y - kDot}, {x + kDot, y}, {x, y + kDot}});
     if (i == 0) continue;
     shapes.push_back(
@@ -97,7 +92,7 @@ double TimeStep(double length, int marks) {
 
 std::string TimeText(double seconds, double length) {
   const auto whole = static_cast<int64_t>(std::llround(seconds));
-  if (length <= 60) return absl::StrCat(std::round(seconds * 1000) / 1000, " s");
+  if (length <= 60) return absl::StrCat(std::round(seconds * 1000) / 1000 + 0.0, " s");
   if (length < 3600) return absl::StrFormat("%d:%02d", whole / 60, whole % 60);
   return absl::StrFormat("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
 }
@@ -120,7 +115,7 @@ void DrawChart(AssScript& script, const PixelRect& area, const std::vector<Score
   if (lines.empty()) return;
   if (frame.to <= frame.from) frame.to = frame.from + 1;
   for (const double score : {0.0, 0.5, 1.0}) {
-    const int y = frame.Y(score);
+    const int y = static_cast<int>(frame.Y(score));
     script.FillRect({frame.inner.x0, y, frame.inner.x1, y + 1}, kGrid);
     WriteAt(script, frame.inner.x0 - 10, y, 6, score == 0.5 ? "0.5" : absl::StrCat(score), area);
   }
@@ -128,7 +123,7 @@ void DrawChart(AssScript& script, const PixelRect& area, const std::vector<Score
   const double step = TimeStep(length, frame.inner.width() / kMarkSpacing);
   for (double at = std::ceil(frame.from / step - 1e-9) * step; at <= frame.to + step * 1e-6;
        at += step) {
-    const int x = frame.X(at);
+    const int x = static_cast<int>(frame.X(at));
     script.FillRect({x, frame.inner.y1, x + 1, frame.inner.y1 + 5}, kGrid);
     WriteAt(script, x, frame.inner.y1 + 8, 8, TimeText(at, frame.to), area);
   }

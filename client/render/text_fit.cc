@@ -24,6 +24,7 @@ constexpr std::array<int16_t, 95> kAdvance = {
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
 constexpr double kLineHeight = 1164;
 constexpr double kOtherAdvance = 800;    // wide Cyrillic and Arabic letters
+constexpr double kSymbolAdvance = 1030;  // the ellipsis, arrows, U+FFFD
 constexpr double kDoubleAdvance = 1150;  // CJK, emoji
 
 struct Letter {
@@ -55,6 +56,7 @@ double Advance(const Letter& letter, double size) {
     advance = kAdvance[letter.code - 0x20];
   } else if (letter.code >= 0) {
     const int columns = utf8proc_charwidth(letter.code);
+    if (letter.code >= 0x2000) advance = kSymbolAdvance;
     if (columns != 1) advance = columns == 0 ? 0 : kDoubleAdvance;
   }
   return advance * size / kLineHeight;
