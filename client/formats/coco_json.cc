@@ -1,3 +1,4 @@
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +8,9 @@ namespace scanline::formats {
 namespace {
 
 using nlohmann::ordered_json;
+
+// Scores come as float: 0.81, not 0.8100000023841858.
+double Rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 // Keyframes by their frame: those that were looked at and those that detections name.
 std::map<int64_t, double> KeyframesOf(const DetectedVideo& video) {
@@ -44,7 +48,7 @@ std::string ToCocoJson(const std::vector<DetectedVideo>& videos) {
                                 {"height", video.height},
                                 {"video_id", video_id},
                                 {"frame_index", frame},
-                                {"time_s", seconds}});
+                                {"time_s", Rounded(seconds)}});
     }
     for (const Detection& d : video.detections) {
       const double width = (d.x1 - d.x0) * video.width, height = (d.y1 - d.y0) * video.height;
@@ -54,12 +58,14 @@ std::string ToCocoJson(const std::vector<DetectedVideo>& videos) {
             {{"id", ++annotation_id},
              {"image_id", image_of_frame.at(d.frame_index)},
              {"category_id", action.id},
-             {"bbox", {d.x0 * video.width, d.y0 * video.height, width, height}},
-             {"area", width * height},
+             {"bbox",
+              {Rounded(d.x0 * video.width), Rounded(d.y0 * video.height), Rounded(width),
+               Rounded(height)}},
+             {"area", Rounded(width * height)},
              {"iscrowd", 0},
-             {"score", action.score},
+             {"score", Rounded(action.score)},
              {"track_id", d.track_id},
-             {"person_score", d.person_score}});
+             {"person_score", Rounded(d.person_score)}});
       }
     }
   }

@@ -1,6 +1,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -51,7 +52,7 @@ std::string Attribute(absl::string_view name, absl::string_view value) {
 std::string ActionsOf(const Detection& detection) {
   nlohmann::ordered_json actions = nlohmann::ordered_json::array();
   for (const ScoredClass& action : detection.classes) {
-    actions.push_back({{"id", action.id}, {"label", action.label}, {"score", action.score}});
+    actions.push_back({{"id", action.id}, {"label", action.label}, {"score", std::round(action.score * 1e6) / 1e6}});
   }
   return actions.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -98,6 +98,15 @@ TEST(ToCocoJson, ReadsBackAsWhatWentIn) {
   EXPECT_EQ(found, wanted);
 }
 
+TEST(ToCocoJson, AFloatIsWrittenAsItIsMeant) {
+  DetectedVideo video{"v", 100, 100, 0, {}, {}};
+  video.detections = {{0, 0, 0.1F, 0, 1, 1, 0, 0.93F, {{1, "x", 0.81F}}}};
+  const std::string json = ToCocoJson({video});
+  EXPECT_THAT(json, HasSubstr("\"score\": 0.81,"));
+  EXPECT_THAT(json, HasSubstr("\"person_score\": 0.93\n"));
+  EXPECT_THAT(ToCvatXml(video), HasSubstr("&quot;score&quot;:0.81}"));
+}
+
 TEST(ToCocoJson, ANameMayBeAnyBytes) {
   DetectedVideo video{"a\xFF.mp4", 10, 10, 0, {{0, 0}}, {}};
   const auto file = nlohmann::json::parse(ToCocoJson({video}));
