@@ -17,7 +17,8 @@ namespace scanline::render {
 enum class SoundUse { kNone, kCopied, kTranscoded, kDropped };
 
 struct AnnotateOptions {
-  DecodeLimits limits;
+  // Drawing and encoding count as decoding, on the user's own machine.
+  DecodeLimits limits = {.max_cpu_seconds = 4 * 3600};
   std::string video_encoder;  // of libavcodec; empty: libx264, or libvpx-vp9 where it is missing
   std::function<void(double)> on_progress;  // share done, in 0..1
 };

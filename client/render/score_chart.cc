@@ -97,10 +97,10 @@ std::string TimeText(double seconds, double length) {
   return absl::StrFormat("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-void DrawChart(AssScript& script, const PixelRect& area, const std::vector<ScoreLine>& all) {
-  std::vector<ScoreLine> lines;
+void DrawChart(AssScript& script, const PixelRect& area, const std::vector<ScoreLine>& lines) {
+  std::vector<ScoreLine> drawn;
   Frame frame{{area.x0 + 48, area.y0 + 42, area.x1 - 24, area.y1 - 30}, INFINITY, -INFINITY};
-  for (const ScoreLine& line : all) {
+  for (const ScoreLine& line : lines) {
     ScoreLine finite = line;
     finite.points.clear();
     for (const auto& point : line.points) {
@@ -109,10 +109,10 @@ void DrawChart(AssScript& script, const PixelRect& area, const std::vector<Score
       frame.from = std::min(frame.from, point.first);
       frame.to = std::max(frame.to, point.first);
     }
-    if (!finite.points.empty() && lines.size() < kMaxLines) lines.push_back(std::move(finite));
+    if (!finite.points.empty() && drawn.size() < kMaxLines) drawn.push_back(std::move(finite));
   }
   script.FillRect(area, kPlate);
-  if (lines.empty()) return;
+  if (drawn.empty()) return;
   if (frame.to <= frame.from) frame.to = frame.from + 1;
   for (const double score : {0.0, 0.5, 1.0}) {
     const int y = static_cast<int>(frame.Y(score));
@@ -127,8 +127,8 @@ void DrawChart(AssScript& script, const PixelRect& area, const std::vector<Score
     script.FillRect({x, frame.inner.y1, x + 1, frame.inner.y1 + 5}, kGrid);
     WriteAt(script, x, frame.inner.y1 + 8, 8, TimeText(at, frame.to), area);
   }
-  for (const ScoreLine& line : lines) DrawLine(script, frame, line);
-  DrawNames(script, area, lines);
+  for (const ScoreLine& line : drawn) DrawLine(script, frame, line);
+  DrawNames(script, area, drawn);
 }
 
 }  // namespace scanline::render

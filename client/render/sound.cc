@@ -206,6 +206,7 @@ class TranscodedSound final : public Sound {
       return SoundError("the sound has no sample rate or no channel", AVERROR_INVALIDDATA);
     }
     graph_.reset(avfilter_graph_alloc());
+    if (graph_ == nullptr) return SoundError("no memory for sound", AVERROR(ENOMEM));
     graph_->nb_threads = 1;
     char layout[64] = {};
     AVChannelLayout known = {};
