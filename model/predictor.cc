@@ -103,6 +103,7 @@ class CpuPredictor : public Predictor {
   // the process.
   absl::Status FillPatches(const Clip& clip, const View& view) {
     const BackboneConfig& backbone = config().backbone;
+    if (!clip.tensor.empty()) return FillPatchesFromTensor(clip);
     if (clip.width != backbone.size || clip.height != backbone.size ||
         static_cast<int>(view.pictures.size()) != backbone.frames) {
       return MakeError(Reason::kInternal,
@@ -120,6 +121,19 @@ class CpuPredictor : public Predictor {
       pictures.push_back(clip.picture(index));
     }
     PatchesFromPictures(pictures, pixels_, backbone, backbone_.patches());
+    return absl::OkStatus();
+  }
+
+  absl::Status FillPatchesFromTensor(const Clip& clip) {
+    const BackboneConfig& backbone = config().backbone;
+    const size_t wanted = size_t{3} * backbone.frames * backbone.size * backbone.size;
+    if (clip.tensor.size() != wanted || clip.views.size() != 1) {
+      return MakeError(
+          Reason::kInternal,
+          absl::StrCat("the model takes ", wanted, " values in one view, the clip has ",
+                       clip.tensor.size(), " in ", clip.views.size()));
+    }
+    PatchesFromVideo(clip.tensor.data(), backbone, backbone_.patches());
     return absl::OkStatus();
   }
 

@@ -25,7 +25,8 @@ void ChargeWaiting(Job& job) {
 void ReleaseInput(Job& job) {
   if (job.request.upload() != nullptr) job.input_bytes = job.request.input_bytes();
   job.request.input = std::string();
-  job.ticket.Resize(static_cast<int64_t>(job.clip.pixels.size()));
+  job.ticket.Resize(
+      static_cast<int64_t>(job.clip.pixels.size() + job.clip.tensor.size() * sizeof(float)));
 }
 
 absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
@@ -35,6 +36,7 @@ absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
   reply.answer = job.request.answer;
   reply.clip = std::move(job.clip);
   if (!reply.answer.return_frames) std::vector<uint8_t>().swap(reply.clip.pixels);
+  std::vector<float>().swap(reply.clip.tensor);
   reply.prediction = *std::move(outcome);
   reply.timing = job.timing;
   reply.usage = job.usage;

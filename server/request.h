@@ -29,6 +29,14 @@ struct FrameInput {
   std::vector<double> offsets_seconds;  // one a frame, or none
 };
 
+// A normalised video, [3, frames, height, width] of little-endian fp32.
+struct TensorInput {
+  int frames = 0;
+  int width = 0;
+  int height = 0;
+  std::string values;
+};
+
 using UploadPtr = std::shared_ptr<Upload>;
 
 // What the answer shall hold.
@@ -41,10 +49,12 @@ struct AnswerOptions {
 };
 
 struct Request {
+  static int64_t Size(const std::string& bytes) { return static_cast<int64_t>(bytes.size()); }
+
   ModelPtr model;
   std::string id;  // a UUID, or empty
-  // Container bytes, frames, or container bytes that are still arriving.
-  std::variant<std::string, FrameInput, UploadPtr> input;
+  // Container bytes, frames, a normalised video, or container bytes that are still arriving.
+  std::variant<std::string, FrameInput, TensorInput, UploadPtr> input;
   FrameSpec frame_spec;  // the model's own with the request's overrides
   bool allow_partial = false;
   AnswerOptions answer;
@@ -55,8 +65,9 @@ struct Request {
   // Those that came: of an upload, so far.
   int64_t input_bytes() const {
     if (upload() != nullptr) return (*upload())->received();
-    const auto* content = std::get_if<std::string>(&input);
-    return static_cast<int64_t>(content ? content->size() : std::get<FrameInput>(input).rgb.size());
+    if (const auto* frames = std::get_if<FrameInput>(&input)) return Size(frames->rgb);
+    if (const auto* tensor = std::get_if<TensorInput>(&input)) return Size(tensor->values);
+    return Size(std::get<std::string>(input));
   }
 };
 
