@@ -23,6 +23,7 @@ constexpr char kServiceConfig[] = R"({
   "healthCheckConfig": {"serviceName": ""},
   "methodConfig": [{
     "name": [{"service": "scanline.v1.VideoService", "method": "AnalyzeClip"},
+             {"service": "scanline.v1.VideoService", "method": "EmbedText"},
              {"service": "scanline.v1.ModelService"}],
     "retryPolicy": {
       "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
@@ -212,6 +213,19 @@ absl::StatusOr<v1::ClipResult> Client::Upload(const UploadBytes& bytes, v1::Anal
     SCANLINE_RETURN_IF_ERROR(WaitToRetry(*push_back));
     SCANLINE_RETURN_IF_ERROR(bytes.rewind());
   }
+}
+
+absl::StatusOr<v1::EmbedTextResponse> Client::EmbedText(absl::string_view model,
+                                                        const std::vector<std::string>& texts,
+                                                        absl::Duration timeout) {
+  v1::EmbedTextRequest request;
+  request.set_model(std::string(model));
+  for (const std::string& text : texts) request.add_texts(text);
+  v1::EmbedTextResponse response;
+  SCANLINE_RETURN_IF_ERROR(Call(timeout, [&](grpc::ClientContext* context) {
+    return videos_->EmbedText(context, request, &response);
+  }));
+  return response;
 }
 
 absl::StatusOr<std::vector<v1::Model>> Client::ListModels() {

@@ -54,6 +54,12 @@ class Client {
                                         absl::Duration timeout,
                                         const std::function<void(uint64_t)>& on_sent = nullptr);
 
+  // The vectors of `texts`, in their order, in the space of the clips' embeddings. `model` as of
+  // GetModel; empty: the server's default.
+  absl::StatusOr<v1::EmbedTextResponse> EmbedText(absl::string_view model,
+                                                  const std::vector<std::string>& texts,
+                                                  absl::Duration timeout);
+
   absl::StatusOr<std::vector<v1::Model>> ListModels();
   // `name` as ListModels gives it, "models/tagger24".
   absl::StatusOr<v1::GetModelResponse> GetModel(absl::string_view name);

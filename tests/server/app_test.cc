@@ -153,7 +153,7 @@ TEST_F(RealServer, WrongInputIsNamedByReasonAndDetails) {
   EXPECT_EQ(Find<google::rpc::ResourceInfo>(unknown.status)->resource_name(), "models/other");
 
   v1::AnalyzeClipRequest task = ClassifyRequest("x");
-  task.mutable_spec()->set_tasks(0, v1::TASK_EMBED);
+  task.mutable_spec()->set_tasks(0, v1::TASK_DETECT_ACTIONS);
   const Outcome unsupported = Call(server_, task);
   EXPECT_EQ(unsupported.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonIn(unsupported.status), "TASK_UNSUPPORTED");
@@ -398,12 +398,6 @@ TEST_F(HeldServer, WhatIsNotServedYetSaysSo) {
   v1::StreamAnalyzeResponse window;
   EXPECT_FALSE(stream->Read(&window));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
-
-  grpc::ClientContext text_context;
-  v1::EmbedTextResponse text_response;
-  const grpc::Status text = server_->video->EmbedText(&text_context, {}, &text_response);
-  EXPECT_EQ(text.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_THAT(text.error_message(), HasSubstr("EmbedText is not served"));
 }
 
 TEST_F(HeldServer, CompressedMessagesAreNotInflated) {
