@@ -35,6 +35,12 @@ int Main(const std::vector<std::string>& words) {
       return RunClassify(args, terminal, interrupt);
     case Verb::kEval:
       return RunEval(args, terminal, interrupt);
+    case Verb::kIndex:
+      return RunIndex(args, terminal, interrupt);
+    case Verb::kSearch:
+      return RunSearch(args, terminal, interrupt);
+    case Verb::kExport:
+      return RunExport(args, terminal, interrupt);
     case Verb::kModels:
       return RunModels(args, terminal, interrupt);
     case Verb::kHealth:
