@@ -65,10 +65,9 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
     if (!labels.ok()) return Refuse(labels.status());
     AskForLabels(*labels, spec);
   }
-  ClipRun run(
-      args, terminal, interrupt, static_cast<int>(files.size()),
-      MakeFormat(ResolveFormat(args.format, terminal), args, terminal, files, *labels),
-      by_texts);
+  ClipRun run(args, terminal, interrupt, static_cast<int>(files.size()),
+              MakeFormat(ResolveFormat(args.format, terminal), args, terminal, files, *labels),
+              by_texts);
   const auto refine = [&](absl::StatusOr<v1::ClipResult>& result) {
     if (by_texts) LabelByTexts(*labels, model.temperature(), args, result);
   };

@@ -53,12 +53,12 @@ class Csv : public ClipFormat {
               const Answer& answer, const v1::ClipResult& result, std::string& rows) const {
     const v1::Timing& timing = result.timing();
     for (const v1::ClassScore& c : answer.classes()) {
-      rows += Line({input, start, end, c.label(), CsvNumber(c.score()),
-                    SimilarityText(answer.text_matches(), c), absl::StrCat(c.class_index()),
-                    result.model(), absl::StrCat(result.sampling().frame_indices_size()),
-                    CsvNumber(Seconds(timing.decode())), CsvNumber(QueueSeconds(timing)),
-                    CsvNumber(Seconds(timing.inference())), CsvNumber(Seconds(timing.total())),
-                    ""});
+      rows +=
+          Line({input, start, end, c.label(), CsvNumber(c.score()),
+                SimilarityText(answer.text_matches(), c), absl::StrCat(c.class_index()),
+                result.model(), absl::StrCat(result.sampling().frame_indices_size()),
+                CsvNumber(Seconds(timing.decode())), CsvNumber(QueueSeconds(timing)),
+                CsvNumber(Seconds(timing.inference())), CsvNumber(Seconds(timing.total())), ""});
     }
   }
 

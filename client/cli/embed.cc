@@ -141,18 +141,18 @@ int RunEmbed(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
   if (!work.ok()) return Refuse(work.status());
   std::unique_ptr<EmbedFile> file;
   if (!args.embed.output.empty()) {
-    auto created = EmbedFile::Create(args.embed.output, args.embed.force);
+    auto created = EmbedFile::Create(args.embed.output, work->texts, args.embed.force);
     if (!created.ok()) return Refuse(created.status());
     file = *std::move(created);
   }
-  const auto session = OpenSessionFor(args.server, args.model,
-                                      work->texts ? v1::TASK_MATCH_TEXT : v1::TASK_EMBED);
+  const auto session =
+      OpenSessionFor(args.server, args.model, work->texts ? v1::TASK_MATCH_TEXT : v1::TASK_EMBED);
   if (!session.ok()) {
     fputs(NoSessionMessage(session.status()).c_str(), stderr);
     return ExitCodeOf(ErrorOf(session.status()));
   }
   auto format = file != nullptr
-                    ? file->format()
+                    ? MakeEmbedFileFormat(*file)
                     : MakeFormat(args, terminal, work->inputs, work->texts, session->model);
   ClipRun run(args, terminal, interrupt, static_cast<int>(work->inputs.size()), std::move(format));
   if (work->texts) {

@@ -36,8 +36,8 @@ class EmbedCsv : public ClipFormat {
 
   std::string Row(const Outcome& outcome) override {
     if (!outcome.result.ok()) {
-      std::vector<std::string> fields = {outcome.input, "", "", "",
-                                         "",            ReasonOf(outcome.result.status())};
+      std::vector<std::string> fields = {
+          outcome.input, "", "", "", "", ReasonOf(outcome.result.status())};
       fields.resize(fields.size() + static_cast<size_t>(dim_));
       return CsvLine(fields);
     }
@@ -99,10 +99,9 @@ class EmbedTable : public ClipFormat {
       std::vector<std::string> cells = {row.window < 0 ? outcome.input
                                                        : absl::StrCat("  window ", row.window)};
       if (!texts_) {
-        cells.push_back(e.has_end_offset()
-                            ? absl::StrFormat("%.2f-%.2f", Seconds(e.start_offset()),
-                                              Seconds(e.end_offset()))
-                            : "");
+        cells.push_back(e.has_end_offset() ? absl::StrFormat("%.2f-%.2f", Seconds(e.start_offset()),
+                                                             Seconds(e.end_offset()))
+                                           : "");
       }
       cells.push_back(absl::StrCat(e.values_size()));
       cells.push_back(absl::StrFormat("%.3f", NormOf(e)));

@@ -79,9 +79,11 @@ std::string ModelText(const nlohmann::ordered_json& run) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EvalFolder>> EvalFolder::Open(
-    const std::string& folder, const std::string& task, const v1::Model& model,
-    const v1::AnalysisSpec& spec, const Keep& keep) {
+absl::StatusOr<std::unique_ptr<EvalFolder>> EvalFolder::Open(const std::string& folder,
+                                                             const std::string& task,
+                                                             const v1::Model& model,
+                                                             const v1::AnalysisSpec& spec,
+                                                             const Keep& keep) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {

@@ -109,9 +109,9 @@ int RetrievalRun::OpenFolder() {
     if (is_new) found->second = ContentDigest(set_.clips[place].file, NotCancelled(session_));
     return found->second;
   };
-  auto opened = EvalFolder::Open(
-      args_.eval.output, "retrieval", session_.model, spec_,
-      [&](absl::string_view line) { return answers_.TakeLine(line, digest_of); });
+  auto opened =
+      EvalFolder::Open(args_.eval.output, "retrieval", session_.model, spec_,
+                       [&](absl::string_view line) { return answers_.TakeLine(line, digest_of); });
   if (!opened.ok()) {
     SayOnError(opened.status().message());
     return kExitUsage;
@@ -181,9 +181,9 @@ absl::Status RetrievalRun::CheckEmbedding(const v1::ClipResult& result) const {
   for (const CaptionAnswer& caption : captions_) {
     if (caption.vector.empty()) continue;
     if (static_cast<size_t>(found) == caption.vector.size()) break;
-    return MakeClientError(absl::StatusCode::kInternal, ReasonName(Reason::kInternal),
-                           absl::StrCat("the clip's vector has ", found, " values, a text's ",
-                                        caption.vector.size()));
+    return MakeClientError(
+        absl::StatusCode::kInternal, ReasonName(Reason::kInternal),
+        absl::StrCat("the clip's vector has ", found, " values, a text's ", caption.vector.size()));
   }
   return absl::OkStatus();
 }
@@ -193,8 +193,8 @@ int RetrievalRun::CheckThatItReranks(const std::vector<EvalClip>& clips) {
   if (!args_.eval.rerank || clips.empty()) return kExitOk;
   const v1::AnalysisSpec spec = RerankSpec(spec_, {set_.captions[0].text});
   interrupt_.Watch(session_.client.get());
-  const auto result = SendClip(clips[0].file, *session_.client, session_.limits, spec, timeout(),
-                               nullptr);
+  const auto result =
+      SendClip(clips[0].file, *session_.client, session_.limits, spec, timeout(), nullptr);
   interrupt_.Watch(nullptr);
   // What is wrong with the clip is said when its turn comes.
   return IsAboutTheClip(result.status()) ? kExitOk : Fatal(result.status());
@@ -211,8 +211,8 @@ int RetrievalRun::EmbedClips() {
   return AskForClips(
       args_, terminal_, interrupt_, session_, clips, set_.clips.size(),
       [&](const EvalClip& clip, const std::string& sha256, const OnSent& on_sent) {
-        auto result = SendClip(clip.file, *session_.client, session_.limits, spec_, timeout(),
-                               on_sent);
+        auto result =
+            SendClip(clip.file, *session_.client, session_.limits, spec_, timeout(), on_sent);
         if (result.ok()) {
           const absl::Status fits = CheckEmbedding(*result);
           if (!fits.ok()) result = fits;
@@ -231,7 +231,8 @@ absl::Status RetrievalRun::AskForMatches(const EvalClip& clip, const std::string
   const size_t step = limit == 0 ? kRerankedItems : std::min(limit, kRerankedItems);
   for (size_t from = 0; from < texts.size(); from += step) {
     const auto begin = texts.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto end = texts.begin() + static_cast<std::ptrdiff_t>(std::min(from + step, texts.size()));
+    const auto end =
+        texts.begin() + static_cast<std::ptrdiff_t>(std::min(from + step, texts.size()));
     const Texts some(begin, end);
     const auto result = SendClip(clip.file, *session_.client, session_.limits,
                                  RerankSpec(spec_, some), timeout(), on_sent);
@@ -264,21 +265,19 @@ int RetrievalRun::Rerank() {
 int RetrievalRun::Report() {
   const std::vector<RetrievalAnswer> clips = answers_.all();
   const RetrievalGallery gallery(set_, clips, captions_);
-  RetrievalReport report{session_.model, spec_,     args_.eval.manifest, set_,
-                         clips,          captions_, gallery,             {},
-                         std::nullopt};
+  RetrievalReport report{session_.model, spec_, args_.eval.manifest, set_, clips, captions_,
+                         gallery,        {},    std::nullopt};
   report.by_similarity = {gallery.TextToVideo(false), gallery.VideoToText(false)};
   if (args_.eval.rerank) report.reranked = {gallery.TextToVideo(true), gallery.VideoToText(true)};
-  const int given = GiveReport(
-      args_, terminal_, folder_.get(),
-      {.table = [&](bool color) { return RetrievalTable(report, color); },
-       .csv = [&] { return RetrievalCsv(report); },
-       .json = [&](int indent) { return RetrievalJson(report, indent); }});
+  const int given = GiveReport(args_, terminal_, folder_.get(),
+                               {.table = [&](bool color) { return RetrievalTable(report, color); },
+                                .csv = [&] { return RetrievalCsv(report); },
+                                .json = [&](int indent) { return RetrievalJson(report, indent); }});
   if (given != kExitOk) return given;
   const size_t clips_skipped = SkippedClips(report), captions_skipped = SkippedCaptions(report);
   if (clips_skipped == 0 && captions_skipped == 0) return kExitOk;
-  SayOnError(absl::StrCat(clips_skipped, " of ", set_.clips.size(), " clips and ",
-                          captions_skipped, " of ", set_.captions.size(), " captions skipped"));
+  SayOnError(absl::StrCat(clips_skipped, " of ", set_.clips.size(), " clips and ", captions_skipped,
+                          " of ", set_.captions.size(), " captions skipped"));
   return kExitInputFailed;
 }
 
@@ -287,10 +286,10 @@ void RetrievalRun::SayWhatIsLeft() const {
   const auto left = std::count_if(clips.begin(), clips.end(), [](const RetrievalAnswer& clip) {
     return clip.embedding.empty() && !clip.skipped();
   });
-  SayOnError(absl::StrCat(
-      interrupt_.raised() ? "interrupted: " : "stopped: ", left, " of ", clips.size(),
-      " clips not embedded", args_.eval.rerank && left == 0 ? ", reranking not done" : "",
-      folder_ == nullptr ? "" : "; the same command goes on from here"));
+  SayOnError(absl::StrCat(interrupt_.raised() ? "interrupted: " : "stopped: ", left, " of ",
+                          clips.size(), " clips not embedded",
+                          args_.eval.rerank && left == 0 ? ", reranking not done" : "",
+                          folder_ == nullptr ? "" : "; the same command goes on from here"));
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ void RetrievalAnswers::AddEmbedding(size_t place, const std::string& sha256,
     return AddEmbedding(place, sha256, absl::InternalError("the answer has no embedding"));
   }
   Add(place,
-      absl::StrCat(Begin(clip, sha256), "\"captions\":[", absl::StrJoin(clip.captions, ",", caption),
-                   "],", ResultMember(result), "}\n"));
+      absl::StrCat(Begin(clip, sha256), "\"captions\":[",
+                   absl::StrJoin(clip.captions, ",", caption), "],", ResultMember(result), "}\n"));
 }
 
 void RetrievalAnswers::AddMatches(size_t place, const std::string& sha256,

@@ -36,7 +36,8 @@ class RetrievalGallery {
   RetrievalScores VideoToText(bool rerank) const;
 
   // The texts, by the clip's place in the set, whose match logits reranking needs and that are not
-  // known: for each caption those of its kRerankedItems most similar clips, and the other way round.
+  // known: for each caption those of its kRerankedItems most similar clips, and the other way
+  // round.
   std::map<size_t, std::vector<std::string>> MissingMatches() const;
 
  private:

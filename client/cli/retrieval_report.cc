@@ -119,12 +119,11 @@ std::string MissTable(const RetrievalReport& report, bool color) {
   std::vector<std::vector<std::string>> rows;
   for (const Miss& miss : misses) {
     if (rows.size() == kMostMisses) break;
-    rows.push_back({CaptionText(report, miss.query), absl::StrCat(miss.rank),
-                    ClipPath(report, miss.first)});
+    rows.push_back(
+        {CaptionText(report, miss.query), absl::StrCat(miss.rank), ClipPath(report, miss.first)});
   }
   return absl::StrCat(
-      "\n",
-      WholeTable({{"CAPTION"}, {"RANK", 0, Align::kRight}, {"FOUND FIRST"}}, rows, color),
+      "\n", WholeTable({{"CAPTION"}, {"RANK", 0, Align::kRight}, {"FOUND FIRST"}}, rows, color),
       MoreText(misses.size(), rows.size(), "captions that did not find their clip first"));
 }
 
@@ -132,8 +131,7 @@ std::string SkippedText(const RetrievalReport& report) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < report.clips.size(); ++i) {
     if (!report.clips[i].skipped()) continue;
-    lines.push_back(
-        absl::StrCat(report.set.clips[i].path, ": ", Sentence(*report.clips[i].error)));
+    lines.push_back(absl::StrCat(report.set.clips[i].path, ": ", Sentence(*report.clips[i].error)));
   }
   for (size_t i = 0; i < report.captions.size(); ++i) {
     if (!report.captions[i].error.has_value()) continue;
@@ -141,10 +139,9 @@ std::string SkippedText(const RetrievalReport& report) {
                                  "\": ", Sentence(*report.captions[i].error)));
   }
   if (lines.empty()) return "";
-  std::string text =
-      absl::StrCat("\nskipped, neither asked nor found: ", SkippedClips(report), " of ",
-                   report.clips.size(), " clips, ", SkippedCaptions(report), " of ",
-                   report.captions.size(), " captions\n");
+  std::string text = absl::StrCat("\nskipped, neither asked nor found: ", SkippedClips(report),
+                                  " of ", report.clips.size(), " clips, ", SkippedCaptions(report),
+                                  " of ", report.captions.size(), " captions\n");
   for (size_t i = 0; i < std::min(kMostSkipped, lines.size()); ++i) {
     absl::StrAppend(&text, "  ", PrintableText(lines[i]), "\n");
   }
@@ -194,10 +191,10 @@ std::string RetrievalCsv(const RetrievalReport& report) {
                              "recall_at_10", "median_rank"});
   for (const Way& way : WaysOf(report)) {
     const RetrievalScores& s = way.scores;
-    absl::StrAppend(&out, CsvLine({way.name, way.reranked ? "true" : "false",
-                                   absl::StrCat(s.recall_at_1.of), CsvNumber(s.recall_at_1.value),
-                                   CsvNumber(s.recall_at_5.value), CsvNumber(s.recall_at_10.value),
-                                   CsvNumber(s.median_rank)}));
+    absl::StrAppend(
+        &out, CsvLine({way.name, way.reranked ? "true" : "false", absl::StrCat(s.recall_at_1.of),
+                       CsvNumber(s.recall_at_1.value), CsvNumber(s.recall_at_5.value),
+                       CsvNumber(s.recall_at_10.value), CsvNumber(s.median_rank)}));
   }
   return out;
 }
@@ -210,15 +207,15 @@ std::string RetrievalTable(const RetrievalReport& report, bool color) {
                     ShareText(s.recall_at_1), ShareText(s.recall_at_5), ShareText(s.recall_at_10),
                     std::isfinite(s.median_rank) ? absl::StrFormat("%.1f", s.median_rank) : "-"});
   }
-  return absl::StrCat(
-      WholeTable({{""},
-                  {"R@1 %", 0, Align::kRight},
-                  {"R@5 %", 0, Align::kRight},
-                  {"R@10 %", 0, Align::kRight},
-                  {"MEDIAN RANK", 0, Align::kRight}},
-                 rows, color),
-      report.gallery.captions().size(), " captions, ", report.gallery.clips().size(), " clips\n",
-      MissTable(report, color), SkippedText(report));
+  return absl::StrCat(WholeTable({{""},
+                                  {"R@1 %", 0, Align::kRight},
+                                  {"R@5 %", 0, Align::kRight},
+                                  {"R@10 %", 0, Align::kRight},
+                                  {"MEDIAN RANK", 0, Align::kRight}},
+                                 rows, color),
+                      report.gallery.captions().size(), " captions, ",
+                      report.gallery.clips().size(), " clips\n", MissTable(report, color),
+                      SkippedText(report));
 }
 
 }  // namespace scanline::cli

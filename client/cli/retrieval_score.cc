@@ -59,9 +59,9 @@ int RankOfFirstRight(absl::Span<const ItemScore> items, absl::Span<const size_t>
   return rank;
 }
 
-RetrievalScores ScoreRetrieval(
-    size_t queries, const std::function<std::vector<ItemScore>(size_t query)>& items_of,
-    const std::function<std::vector<size_t>(size_t query)>& right_of) {
+RetrievalScores ScoreRetrieval(size_t queries,
+                               const std::function<std::vector<ItemScore>(size_t query)>& items_of,
+                               const std::function<std::vector<size_t>(size_t query)>& right_of) {
   RetrievalScores scores;
   std::vector<int> ranks;
   for (size_t query = 0; query < queries; ++query) {

@@ -11,8 +11,8 @@
 
 namespace scanline::cli {
 
-// How many of the best items by similarity are reranked, and what the others' match logit is: k_test
-// and the fill value of VideoMamba's retrieval evaluation (tasks/retrieval_utils.py).
+// How many of the best items by similarity are reranked, and what the others' match logit is:
+// k_test and the fill value of VideoMamba's retrieval evaluation (tasks/retrieval_utils.py).
 inline constexpr size_t kRerankedItems = 128;
 inline constexpr double kNotReranked = -100;
 
@@ -32,9 +32,9 @@ double Similarity(absl::Span<const float> a, absl::Span<const float> b);
 // The places of the `count` most similar ones, best first, the earlier first among equals.
 std::vector<size_t> MostSimilar(absl::Span<const ItemScore> items, size_t count);
 
-// Rank, from 1, of the best one of `right` (places in `items`, ascending, at least one): 1 + the wrong items
-// that are no worse. So a tie counts against the model, and one that scores all items alike finds
-// nothing.
+// Rank, from 1, of the best one of `right` (places in `items`, ascending, at least one): 1 + the
+// wrong items that are no worse. So a tie counts against the model, and one that scores all items
+// alike finds nothing.
 int RankOfFirstRight(absl::Span<const ItemScore> items, absl::Span<const size_t> right);
 
 // A query whose first answer was wrong.
@@ -54,8 +54,8 @@ struct RetrievalScores {
 
 // Ranks the items for each query. `items_of(q)` gives the scores of all items, `right_of(q)` the
 // right ones, ascending.
-RetrievalScores ScoreRetrieval(
-    size_t queries, const std::function<std::vector<ItemScore>(size_t query)>& items_of,
-    const std::function<std::vector<size_t>(size_t query)>& right_of);
+RetrievalScores ScoreRetrieval(size_t queries,
+                               const std::function<std::vector<ItemScore>(size_t query)>& items_of,
+                               const std::function<std::vector<size_t>(size_t query)>& right_of);
 
 }  // namespace scanline::cli

@@ -12,7 +12,8 @@ namespace scanline::cli {
 absl::StatusOr<RetrievalSet> ParseRetrievalSet(absl::string_view text, const std::string& folder) {
   SCANLINE_ASSIGN_OR_RETURN(
       const std::vector<ManifestRow> rows,
-      ParseManifestRows(text, folder, {.name = "caption", .example = "a dog jumps", .lists = true}));
+      ParseManifestRows(text, folder,
+                        {.name = "caption", .example = "a dog jumps", .lists = true}));
   RetrievalSet set;
   std::map<std::string, size_t> clip_at;  // by canonical path
   std::map<std::string, size_t> caption_at;

@@ -145,10 +145,9 @@ std::vector<absl::StatusOr<TextVector>> EmbedTexts(Client& client, const std::st
     if (static_cast<size_t>(response->embeddings_size()) == texts.size()) {
       return Unpack(*std::move(response));
     }
-    return AllFailed(texts.size(),
-                     absl::InternalError(absl::StrCat("the server answered ", texts.size(),
-                                                      " texts with ", response->embeddings_size(),
-                                                      " embeddings")));
+    return AllFailed(texts.size(), absl::InternalError(absl::StrCat(
+                                       "the server answered ", texts.size(), " texts with ",
+                                       response->embeddings_size(), " embeddings")));
   }
   const absl::Status& status = response.status();
   if (texts.size() <= 1 || ErrorOf(status).reason != ReasonName(Reason::kFieldInvalid)) {

@@ -64,8 +64,8 @@ void LabelByTexts(const std::vector<std::string>& labels, float temperature, con
   if (!result.ok()) {
     const ClientError error = ErrorOf(result.status());
     if (!IsAboutAText(error)) return;
-    result = MakeClientError(error.code, error.reason, NameTexts(error.message, labels),
-                             error.metadata);
+    result =
+        MakeClientError(error.code, error.reason, NameTexts(error.message, labels), error.metadata);
     return;
   }
   Label(labels, temperature, args, *result);
