@@ -21,9 +21,12 @@
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, Verb>, 6> kVerbs = {{{"classify", Verb::kClassify},
+constexpr std::array<std::pair<const char*, Verb>, 9> kVerbs = {{{"classify", Verb::kClassify},
                                                                  {"embed", Verb::kEmbed},
                                                                  {"eval", Verb::kEval},
+                                                                 {"index", Verb::kIndex},
+                                                                 {"search", Verb::kSearch},
+                                                                 {"export", Verb::kExport},
                                                                  {"models", Verb::kModels},
                                                                  {"health", Verb::kHealth},
                                                                  {"import", Verb::kImport}}};
@@ -118,6 +121,53 @@ void AddEvalFlags(CLI::App& app, Args& a) {
   AddRunFlags(app, a);
 }
 
+void AddTimeAndModel(CLI::App& app, Args& a) {
+  app.add_option("--model", a.model);
+  app.add_option("--timeout", a.timeout_seconds)
+      ->check(NumberCheck("seconds, more than 0", 0, false, 1e9));
+  app.add_option("--jobs", a.jobs)->check(NumberCheck("a number from 1 to 256", 1, true, 256));
+}
+
+void AddIndexFlags(CLI::App& app, Args& a) {
+  const auto length = NumberCheck("seconds, more than 0", 0, false, 1e9);
+  app.add_option("INPUT", a.inputs);
+  app.add_option("--output,-o", a.index.folder);
+  app.add_option("--window", a.window_seconds)->check(length);
+  app.add_option("--stride", a.window_stride_seconds)->check(length);
+  app.add_flag("--allow-partial", a.allow_partial);
+  app.add_flag("--prune", a.index.prune);
+  app.add_flag("--rebuild", a.index.rebuild);
+  app.add_flag("--retry", a.index.retry);
+  AddTimeAndModel(app, a);
+  AddChoice(app, "--progress", a.progress, WhenChoices());
+}
+
+void AddSearchFlags(CLI::App& app, Args& a) {
+  app.add_option("INDEX", a.search.folder);
+  app.add_option("TEXT", a.search.text);
+  app.add_option("--clip", a.search.clip);
+  app.add_option("--top-k,-k", a.search.top_k)
+      ->check(NumberCheck("a number from 1 to 10000", 1, true, 10000));
+  app.add_flag("--per-file", a.search.per_file);
+  app.add_flag("--rerank", a.search.rerank);
+  app.add_option("--save", a.search.save);
+  app.add_flag("--force", a.search.force);
+  AddTimeAndModel(app, a);
+}
+
+const Choices<ExportAs>& ExportChoices() {
+  static const auto* const kAll = new Choices<ExportAs>{
+      {"npy", ExportAs::kNpy}, {"jsonl", ExportAs::kJsonl}, {"csv", ExportAs::kCsv}};
+  return *kAll;
+}
+
+void AddExportFlags(CLI::App& app, Args::Export& a) {
+  app.add_option("INDEX", a.folder);
+  AddChoice(app, "--to", a.to, ExportChoices())->default_str("");
+  app.add_option("--output,-o", a.output);
+  app.add_flag("--force", a.force);
+}
+
 // Names that stand for themselves, "" for what the file and its labels say.
 Choices<std::string> Names(std::initializer_list<const char*> names) {
   Choices<std::string> choices;
@@ -166,6 +216,9 @@ struct Common {
   bool help = false;
 };
 
+// What does not prints no table either.
+bool AsksServer(Verb verb) { return verb != Verb::kImport && verb != Verb::kExport; }
+
 void AddFlags(CLI::App& app, Args& args, Common& common) {
   app.set_help_flag();
   app.option_defaults()->always_capture_default()->multi_option_policy(
@@ -173,7 +226,7 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   app.add_option("--config", common.config);
   app.add_flag("--print-config", common.print_config);
   app.add_flag("--help,-h", common.help);
-  if (args.verb != Verb::kImport) {  // Which asks no server and prints no table.
+  if (AsksServer(args.verb)) {
     app.add_option("--server", common.server);
     AddChoice(app, "--format", args.format, FormatChoices());
     AddChoice(app, "--color", args.color, WhenChoices());
@@ -182,6 +235,9 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   if (args.verb == Verb::kClassify) AddClassifyFlags(app, args);
   if (args.verb == Verb::kEmbed) AddEmbedFlags(app, args);
   if (args.verb == Verb::kEval) AddEvalFlags(app, args);
+  if (args.verb == Verb::kIndex) AddIndexFlags(app, args);
+  if (args.verb == Verb::kSearch) AddSearchFlags(app, args);
+  if (args.verb == Verb::kExport) AddExportFlags(app, args.export_index);
   if (args.verb == Verb::kImport) AddImportFlags(app, args.import);
   app.allow_extras();
 }
@@ -314,6 +370,28 @@ std::string EmbedContradiction(const Args& a) {
   return "";
 }
 
+std::string IndexContradiction(const Args& a) {
+  if (a.inputs.empty()) return "no INPUT: name a folder, a file, a pattern or @LIST";
+  if (a.index.folder.empty()) return "no -o: name the folder of the index";
+  for (const std::string& input : a.inputs) {
+    if (input == "-") return "- has no name to find again: index takes files and folders";
+  }
+  return "";
+}
+
+std::string SearchContradiction(const Args::Search& a) {
+  if (a.folder.empty()) return "no INDEX: name a folder that scanline index made";
+  if (a.text.empty() == a.clip.empty()) {
+    return a.text.empty() ? "nothing to search for: give a TEXT or --clip FILE"
+                          : "expected a TEXT or --clip, found both";
+  }
+  if (a.rerank && a.text.empty()) return "--rerank compares moments with a TEXT, not with a clip";
+  if (!a.save.empty() && !absl::EndsWith(a.save, ".png")) {
+    return absl::StrCat("--save ", a.save, ": expected a name that ends with .png");
+  }
+  return "";
+}
+
 // What parsing accepts but no clip could satisfy; empty if nothing.
 std::string Contradiction(const Args& a) {
   if (a.verb == Verb::kImport) {
@@ -328,6 +406,11 @@ std::string Contradiction(const Args& a) {
   if (a.verb == Verb::kEmbed) {
     const std::string wrong = EmbedContradiction(a);
     if (!wrong.empty()) return wrong;
+  }
+  if (a.verb == Verb::kIndex) return IndexContradiction(a);
+  if (a.verb == Verb::kSearch) return SearchContradiction(a.search);
+  if (a.verb == Verb::kExport && a.export_index.folder.empty()) {
+    return "no INDEX: name a folder that scanline index made";
   }
   if (a.verb != Verb::kClassify && a.verb != Verb::kEmbed && a.verb != Verb::kEval) return "";
   if (a.verb == Verb::kClassify && a.inputs.empty()) {
@@ -361,7 +444,7 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
     }
     const Origins origins = LayerSettings(app, common, getenv);
     if (common.print_config) return Reply{kExitOk, PrintConfig(app, origins), ""};
-    if (verb != Verb::kImport) {
+    if (AsksServer(verb)) {
       auto server = ParseServerAddress(common.server, origins.at("server"));
       if (!server.ok()) return UsageError(std::string(server.status().message()), verb_name);
       args.server = *std::move(server);

@@ -11,9 +11,20 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kEmbed, kEval, kModels, kHealth, kImport };
+enum class Verb {
+  kClassify,
+  kEmbed,
+  kEval,
+  kIndex,
+  kSearch,
+  kExport,
+  kModels,
+  kHealth,
+  kImport
+};
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
+enum class ExportAs { kByName, kNpy, kJsonl, kCsv };
 
 // What the user asked for, checked. Zero and nullopt mean: the model's or the server's own.
 struct Args {
@@ -40,6 +51,37 @@ struct Args {
     bool force = false;
   };
   Embed embed;
+
+  // Of `index`, whose files are `inputs`.
+  struct Index {
+    std::string folder;
+    bool prune = false;
+    bool rebuild = false;
+    bool retry = false;
+  };
+  Index index;
+
+  // Of `search`.
+  struct Search {
+    std::string folder;
+    std::string text;  // or
+    std::string clip;  // a file
+    int top_k = 10;
+    bool per_file = false;
+    bool rerank = false;
+    std::string save;  // a PNG file; empty: none
+    bool force = false;
+  };
+  Search search;
+
+  // Of `export`.
+  struct Export {
+    std::string folder;
+    ExportAs to = ExportAs::kByName;
+    std::string output;  // empty: standard output
+    bool force = false;
+  };
+  Export export_index;
 
   // Of `import`.
   struct Import {

@@ -10,6 +10,9 @@ Usage: scanline VERB [ARGUMENTS] [FLAGS]
   embed INPUT...     vectors of clips, or of texts
   eval classify      compare the labels with true ones: accuracy, confusions
   eval retrieval     find clips by their captions: recall at 1, 5 and 10
+  index INPUT...     make clips searchable: a folder of vectors
+  search INDEX TEXT  find moments by a text or a clip
+  export INDEX       the vectors for a vector database
   models             list the models that the server has
   health             ask whether the server is ready
   import FILE        make a model of a PyTorch or safetensors checkpoint
@@ -101,6 +104,71 @@ Run
   --progress W           auto, always, never [auto];  --color W  the same [auto]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
+    case Verb::kIndex:
+      return R"(Make clips searchable: vectors of their windows, kept in a folder. Only new and
+  changed files are sent; a run that was stopped goes on with the same command.
+Usage: scanline index INPUT... -o INDEX [FLAGS]
+  scanline index videos/ -o idx
+  scanline index videos/ -o idx --window 4 --stride 2 --jobs 8
+INPUT: a file, a folder, a pattern or @LIST, as for classify
+Answer: how many files there are, came, went; skipped ones are in
+  INDEX/skipped.ndjson, with exit code 1 if any of them failed
+  --output INDEX, -o INDEX   made where it does not exist
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+Moments (unset: those of the index; in a new one the model's own windows)
+  --window S             length of a window, seconds;  --stride S  between two
+  --model NAME           [that of the index; in a new one the server's first]
+  --allow-partial        take the good part of a damaged clip
+Run
+  --prune                drop files that are gone
+  --rebuild              send all again: another model, other windows
+  --retry                send again what could not be read
+  --timeout S            for one clip, seconds [60];  --jobs N  at once [4]
+  --progress W           auto, always, never [auto];  --color W  the same [auto]
+Settings (flag > SCANLINE_FLAG > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051];  --config FILE  TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
+    case Verb::kSearch:
+      return R"(Find the moments of indexed clips that fit a text or a clip, by exact search.
+Usage: scanline search INDEX TEXT|--clip FILE [FLAGS]
+  scanline search idx "a person opens a door"
+  scanline search idx --clip goal.mp4 -k 20 --save sheet.png
+Answer: score, file, from, to, and a command that opens the moment. Of moments
+  of one file that overlap only the best is shown
+  --clip FILE            find what looks like this clip
+  --top-k N, -k N        moments [10]
+  --per-file             the best moment of each file alone
+  --rerank               order them by the model's matching score: sends each
+                         moment again, for models that have one
+  --save FILE.png        their pictures on one sheet;  --force  replace FILE
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+Run
+  --model NAME           [that of the index]
+  --timeout S            for one clip, seconds [60];  --jobs N  at once [4]
+  --color W              auto, always, never [auto; NO_COLOR is honoured]
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
+    case Verb::kExport:
+      return R"(Write an index in a form that other programs read. Asks no server.
+Usage: scanline export INDEX [FLAGS]
+  scanline export idx --to jsonl | head -n 1 | jq .id
+  scanline export idx -o vectors.csv
+Forms
+  jsonl  a line a moment: id, path, start_s, end_s, sha256, ..., vector
+  csv    the same, a row a moment; the vector as [a,b,...], as pgvector takes it
+  npy    the vectors alone, float32 [moments, dim], in the order of the others
+Where
+  --to FORM              npy, jsonl, csv [as FILE ends, or jsonl]
+  --output FILE, -o FILE [standard output]
+  --force                replace FILE
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --config FILE          TOML, key = flag
   --print-config         show each setting with its origin;  --help
 )";

@@ -38,6 +38,12 @@ int Main(const std::vector<std::string>& words) {
     case Verb::kEval:
       return args.eval.task == "retrieval" ? RunEvalRetrieval(args, terminal, interrupt)
                                            : RunEval(args, terminal, interrupt);
+    case Verb::kIndex:
+      return RunIndex(args, terminal, interrupt);
+    case Verb::kSearch:
+      return RunSearch(args, terminal, interrupt);
+    case Verb::kExport:
+      return RunExport(args, terminal, interrupt);
     case Verb::kModels:
       return RunModels(args, terminal, interrupt);
     case Verb::kHealth:

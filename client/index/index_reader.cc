@@ -26,6 +26,11 @@ absl::StatusOr<MappedFile> MapPart(const std::string& folder, const char* name, 
 
 }  // namespace
 
+absl::StatusOr<IndexInfo> ReadIndexInfo(const std::string& folder) {
+  SCANLINE_ASSIGN_OR_RETURN(index_layout::State state, index_layout::ReadState(folder));
+  return std::move(state.info);
+}
+
 absl::StatusOr<std::unique_ptr<IndexReader>> IndexReader::Open(const std::string& folder) {
   for (int tries = 0;; ++tries) {
     SCANLINE_ASSIGN_OR_RETURN(const index_layout::State before, index_layout::ReadState(folder));

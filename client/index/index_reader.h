@@ -16,6 +16,9 @@
 
 namespace scanline {
 
+// What the index in `folder` says of itself. NOT_FOUND: none is there. INVALID_ARGUMENT: damaged.
+absl::StatusOr<IndexInfo> ReadIndexInfo(const std::string& folder);
+
 // An index folder, open for reading: as it was at that moment, however it is written to meanwhile.
 // Its vectors are mapped, not read, so opening takes no longer for a large one. Needs no right to
 // write. Thread-safe.

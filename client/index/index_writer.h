@@ -50,6 +50,7 @@ class IndexWriter {
                                                            const IndexInfo& wanted,
                                                            const IndexWriterOptions& options = {});
 
+  const std::string& folder() const { return folder_; }
   const IndexInfo& info() const { return info_; }
   const std::vector<IndexedFile>& files() const { return files_; }  // by first_row
 

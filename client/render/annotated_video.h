@@ -13,7 +13,8 @@
 
 namespace scanline::render {
 
-enum class Sound { kNone, kCopied, kTranscoded, kDropped };
+// What became of the input's sound; kNone: it has none.
+enum class SoundUse { kNone, kCopied, kTranscoded, kDropped };
 
 struct AnnotateOptions {
   DecodeLimits limits;
@@ -26,7 +27,7 @@ struct AnnotatedVideo {
   int height = 0;
   int64_t frames = 0;
   std::string video_encoder;
-  Sound sound = Sound::kNone;
+  SoundUse sound = SoundUse::kNone;
   std::vector<Notice> notices;  // damage of the input, sound that had to go
 };
 

@@ -38,19 +38,19 @@ struct ScoreLine {
 };
 
 struct SheetOptions {
-  std::string title;         // above all, e.g. what was searched for; may be empty
-  std::string subtitle;      // smaller, e.g. the model and the number of files; may be empty
-  int columns = 0;           // 0: as many as give a sheet of pleasant shape
-  int tile_width = 320;      // larger pictures are made smaller; small ones stay as they are
+  std::string title;     // above all, e.g. what was searched for; may be empty
+  std::string subtitle;  // smaller, e.g. the model and the number of files; may be empty
+  int columns = 0;       // 0: as many as give a sheet of pleasant shape
+  int tile_width = 320;  // larger pictures are made smaller; small ones stay as they are
   std::vector<ScoreLine> chart;
 };
 
 // Writes the tiles, in rows, as the PNG file `path`, whole or not at all; a file of that name is
-// replaced. Text is any bytes: what is not UTF-8 or cannot be shown is replaced, what is too long is
-// cut (in the middle, so that the end of a file's name stays) and never leaves its tile.
-// Errors: INVALID_ARGUMENT for no tiles or a buffer of another size than it says,
-// RESOURCE_EXHAUSTED for a sheet over 100 million pixels, FAILED_PRECONDITION where no font is
-// installed, or as the file system says.
+// replaced. Text is any bytes: what is not UTF-8 or cannot be shown is replaced, what is too long
+// is cut (in the middle, so that the end of a file's name stays) and never leaves its tile. Errors:
+// INVALID_ARGUMENT for no tiles or a buffer of another size than it says, RESOURCE_EXHAUSTED for a
+// sheet over 100 million pixels, FAILED_PRECONDITION where no font is installed, or as the file
+// system says.
 absl::Status WriteContactSheet(const std::string& path, const std::vector<SheetTile>& tiles,
                                const SheetOptions& options = {});
 

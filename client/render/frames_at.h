@@ -27,9 +27,9 @@ struct FramesAtOptions {
 };
 
 // The frames on screen at `seconds` (from the first frame, in any order; before the first and after
-// the last: that one), one each, in the order asked for. Decodes the file once, only what is needed.
-// Damage does not stop it as long as the frames can be had. Errors: those of reading the file and of
-// decode::DecodeClip.
+// the last: that one), one each, in the order asked for. Decodes the file once, only what is
+// needed. Damage does not stop it as long as the frames can be had. Errors: those of reading the
+// file and of decode::DecodeClip.
 absl::StatusOr<std::vector<TimedFrame>> FramesAt(const std::string& path,
                                                  absl::Span<const double> seconds,
                                                  const FramesAtOptions& options = {},

@@ -13,8 +13,9 @@ struct Color {
   bool operator==(const Color&) const = default;
 };
 
-// Colour number `i` (of a class, a person, a text), again and again from the first: those that Okabe
-// and Ito chose so that readers with any kind of colour vision tell them apart, without black.
+// Colour number `i` (of a class, a person, a text), again and again from the first: those that
+// Okabe and Ito chose so that readers with any kind of colour vision tell them apart, without
+// black.
 Color PaletteColor(size_t i);
 
 // Black or white, whichever is easier to read on `background` (WCAG 2 relative luminance).

@@ -197,6 +197,9 @@ TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
 TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
   const std::pair<const char*, Verb> verbs[] = {{"classify", Verb::kClassify},
                                                 {"eval", Verb::kEval},
+                                                {"index", Verb::kIndex},
+                                                {"search", Verb::kSearch},
+                                                {"export", Verb::kExport},
                                                 {"models", Verb::kModels},
                                                 {"health", Verb::kHealth},
                                                 {"import", Verb::kImport}};
@@ -218,7 +221,8 @@ TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
 
 TEST(Help, NamesNoFlagThatThereIsNot) {
   for (const Verb verb :
-       {Verb::kClassify, Verb::kEval, Verb::kModels, Verb::kHealth, Verb::kImport}) {
+       {Verb::kClassify, Verb::kEval, Verb::kIndex, Verb::kSearch, Verb::kExport, Verb::kModels,
+        Verb::kHealth, Verb::kImport}) {
     const std::vector<std::string> flags = FlagNames(verb);
     for (const auto word : absl::StrSplit(VerbHelp(verb), absl::ByAnyChar(" \n,;[]"))) {
       if (word.substr(0, 2) != "--") continue;
