@@ -11,17 +11,7 @@
 
 namespace scanline::cli {
 
-enum class Verb {
-  kClassify,
-  kEmbed,
-  kEval,
-  kIndex,
-  kSearch,
-  kExport,
-  kModels,
-  kHealth,
-  kImport
-};
+enum class Verb { kClassify, kEmbed, kEval, kIndex, kSearch, kExport, kModels, kHealth, kImport };
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
 enum class ExportAs { kByName, kNpy, kJsonl, kCsv };
