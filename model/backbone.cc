@@ -31,7 +31,6 @@ Backbone::Buffers Backbone::MakeBuffers(const BackboneConfig& config) {
       {&buffers.hidden, tokens * dim},
       {&buffers.residual, tokens * dim},
       {&buffers.spare, tokens * dim},
-      {&buffers.pooled, static_cast<size_t>(config.pooled_dim())},
       // The patches are needed before the first layer only, so they share the widest buffer.
       {&buffers.mixer.xz, std::max(tokens * 2 * inner, (tokens - 1) * patch)},
       {&buffers.mixer.conv, tokens * inner},
@@ -80,16 +79,18 @@ void Backbone::Embed() {
            .out = embedded});
   const float* cls = weights_.Data("cls_token");
   const float* space = weights_.Data("pos_embed");
-  const float* time = weights_.Data("temporal_pos_embedding");
+  const float* time = config_.time ? weights_.Data("temporal_pos_embedding") : nullptr;
   for (int i = 0; i < dim; ++i) buffers_.hidden[i] = cls[i] + space[i];
   const ScanOrder order = LayerOrder(config_.scan_order, 0);
   for (int t = 0; t < config_.steps(); ++t) {
     for (int cell = 0; cell < cells; ++cell) {
       const float* from = embedded + (static_cast<ptrdiff_t>(t) * cells + cell) * dim;
       const float* here = space + (1 + static_cast<ptrdiff_t>(cell)) * dim;
-      const float* now = time + static_cast<ptrdiff_t>(t) * dim;
       float* to = buffers_.hidden + static_cast<ptrdiff_t>(TokenRow(order, t, cell, config_)) * dim;
-      for (int i = 0; i < dim; ++i) to[i] = (from[i] + here[i]) + now[i];
+      for (int i = 0; i < dim; ++i) to[i] = from[i] + here[i];
+      if (time == nullptr) continue;
+      const float* now = time + static_cast<ptrdiff_t>(t) * dim;
+      for (int i = 0; i < dim; ++i) to[i] += now[i];
     }
   }
 }
@@ -132,10 +133,10 @@ void Backbone::FinalNorm(bool cls_only) {
                      .out = buffers_.spare});
 }
 
-absl::Span<const float> Backbone::Run(BackboneTrace* trace) {
-  const auto copy = [&](const float* rows) {
-    return std::vector<float>(rows,
-                              rows + static_cast<size_t>(config_.tokens()) * config_.embed_dim);
+const float* Backbone::Run(Rows rows, BackboneTrace* trace) {
+  const auto copy = [&](const float* from) {
+    return std::vector<float>(from,
+                              from + static_cast<size_t>(config_.tokens()) * config_.embed_dim);
   };
   Embed();
   if (trace != nullptr) *trace = {.tokens = copy(buffers_.hidden)};
@@ -151,10 +152,9 @@ absl::Span<const float> Backbone::Run(BackboneTrace* trace) {
     }
   }
   Move(order, OutputOrder(config_.scan_order));
-  FinalNorm(config_.pool == PoolKind::kCls && trace == nullptr);
+  FinalNorm(rows == Rows::kCls && trace == nullptr);
   if (trace != nullptr) trace->normed = copy(buffers_.spare);
-  PoolTokens(buffers_.spare, config_, buffers_.pooled);
-  return {buffers_.pooled, static_cast<size_t>(config_.pooled_dim())};
+  return buffers_.spare;
 }
 
 }  // namespace scanline

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 #include "model/mixer.h"
@@ -20,18 +19,24 @@ struct BackboneTrace {
   std::vector<float> normed;                 // after the final norm, in OutputOrder
 };
 
-// Patches to pooled features, one view at a time, in fp32. Keeps pointers into `weights` and all
-// the memory that a pass needs: Run allocates none of its own and is not reentrant.
+// Patches to tokens, one view at a time, in fp32. Keeps pointers into `weights` and all the memory
+// that a pass needs: Run allocates none of its own and is not reentrant.
 class Backbone {
  public:
+  // Which tokens the final norm is taken of.
+  enum class Rows { kCls, kAll };
+
   Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels);
+
+  const BackboneConfig& config() const { return config_; }
 
   // [tokens - 1][PatchLength]: filled by the caller before Run, overwritten by it.
   float* patches() { return buffers_.mixer.xz; }
 
-  // The pooled features, config.pooled_dim() of them, good until the next call. May throw what
-  // tensor_ops.h throws.
-  absl::Span<const float> Run(BackboneTrace* trace = nullptr);
+  // The tokens after the final norm, [tokens][embed_dim] in OutputOrder, of which row 0 is cls;
+  // with kCls that row alone holds them. Good until the next call. May throw what tensor_ops.h
+  // throws.
+  const float* Run(Rows rows, BackboneTrace* trace = nullptr);
 
  private:
   struct Layer {
@@ -44,7 +49,6 @@ class Backbone {
     float* hidden = nullptr;    // [tokens][embed_dim]
     float* residual = nullptr;  // [tokens][embed_dim]
     float* spare = nullptr;     // [tokens][embed_dim]
-    float* pooled = nullptr;    // [pooled_dim]
     MixerBuffers mixer;
   };
 

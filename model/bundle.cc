@@ -25,6 +25,8 @@
 namespace scanline {
 namespace {
 
+constexpr char kTemperature[] = "temp";
+
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
   return MakeError(Reason::kBundleInvalid, absl::StrCat(parts...));
@@ -46,7 +48,9 @@ absl::StatusOr<std::vector<std::string>> ReadList(const std::string& dir, const 
 }
 
 absl::Status ReadLists(const std::string& dir, ModelConfig* config) {
-  SCANLINE_ASSIGN_OR_RETURN(config->classify.labels, ReadList(dir, config->labels_source));
+  if (!config->labels_source.empty()) {
+    SCANLINE_ASSIGN_OR_RETURN(config->classify.labels, ReadList(dir, config->labels_source));
+  }
   if (config->text_tower) {
     SCANLINE_ASSIGN_OR_RETURN(config->text_tower->vocab,
                               ReadList(dir, config->text_tower->vocab_file));
@@ -136,6 +140,13 @@ absl::Status ReadTensors(const Safetensors& file, Weights* weights) {
   return Invalid("weights must be finite numbers; not so in ", Short(bad));
 }
 
+absl::Status CheckTemperature(const Weights& weights) {
+  const float temperature = *weights.Data(kTemperature);
+  if (temperature > 0) return absl::OkStatus();
+  return Invalid("temp, the temperature of similarities, is ", temperature,
+                 "; expected more than 0");
+}
+
 absl::Status LoadWeights(const std::string& dir, const ModelConfig& config, Weights* weights,
                          std::string* sha256) {
   SCANLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(dir + config.weights.file));
@@ -145,18 +156,25 @@ absl::Status LoadWeights(const std::string& dir, const ModelConfig& config, Weig
                    config.weights.sha256);
   }
   SCANLINE_ASSIGN_OR_RETURN(const Safetensors tensors, ParseSafetensors(file.bytes()));
-  SCANLINE_RETURN_IF_ERROR(CheckLabelCount(tensors, "head", config.classify.labels.size()));
+  if (!config.classify.labels.empty()) {
+    SCANLINE_RETURN_IF_ERROR(CheckLabelCount(tensors, "head", config.classify.labels.size()));
+  }
   if (config.detect) {
     SCANLINE_RETURN_IF_ERROR(CheckLabelCount(tensors, "box_head", config.detect->labels.size()));
   }
   SCANLINE_RETURN_IF_ERROR(CheckTensors(tensors, ExpectedTensors(config)));
   SCANLINE_RETURN_IF_ERROR(ReadTensors(tensors, weights));
+  if (config.text_tower) SCANLINE_RETURN_IF_ERROR(CheckTemperature(*weights));
   return FitPositions(config.backbone, weights);
 }
 
 }  // namespace
 
 ModelBundle::~ModelBundle() = default;
+
+float ModelBundle::temperature() const {
+  return config_.text_tower ? *weights_->Data(kTemperature) : 0;
+}
 
 absl::StatusOr<std::shared_ptr<const ModelBundle>> ModelBundle::Load(absl::string_view dir) {
   const std::string folder = absl::StrCat(dir, "/");

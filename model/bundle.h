@@ -23,6 +23,8 @@ class ModelBundle {
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return *weights_; }
+  // What similarities are divided by before the softmax over texts; 0: the model takes no texts.
+  float temperature() const;
   const std::string& weights_sha256() const { return weights_sha256_; }  // hex
 
  private:

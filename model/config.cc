@@ -1,8 +1,11 @@
 #include "model/config.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "model/strict_json.h"
@@ -17,6 +20,7 @@ using Init = MixerConfig::Init;
 using Residual = MixerConfig::Residual;
 
 constexpr int kMaxSide = 16'384;  // of any one size: keeps every product of three inside int64
+constexpr size_t kMaxPrompts = 1'000;
 
 struct Preset {
   const char* name;
@@ -123,6 +127,7 @@ absl::Status ReadBackbone(const json& value, BackboneConfig* out) {
                                {"alternating", ScanOrder::kAlternating}},
                               &out->scan_order);
   }
+  if (section.Has("still_as_image")) section.Bool("still_as_image", &out->still_as_image);
   if (section.Has("pool")) {
     section.Choice<PoolKind>("pool",
                              {{"cls", PoolKind::kCls},
@@ -147,6 +152,11 @@ absl::Status ReadBackbone(const json& value, BackboneConfig* out) {
     return MakeError(Reason::kBundleInvalid,
                      "config.json: backbone.pool cls+avg|delta|max compares the halves of a clip: "
                      "frames / tubelet must be at least 2");
+  }
+  if (out->still_as_image && (out->tubelet != 1 || out->pool == PoolKind::kClsPlusAvgDeltaMax)) {
+    return MakeError(Reason::kBundleInvalid,
+                     "config.json: backbone.still_as_image: one picture is one step only where "
+                     "tubelet is 1 and pool compares no steps");
   }
   return absl::OkStatus();
 }
@@ -207,24 +217,73 @@ absl::Status ReadClassify(const json& value, ModelConfig* out) {
   return section.Finish();
 }
 
-absl::Status ReadEmbed(const json& value, EmbedConfig* out) {
+absl::Status ReadEmbed(const json& value, const BackboneConfig& backbone, EmbedConfig* out) {
   JsonSection section(value, "embed");
   section.Int("dim", 1, kMaxSide, &out->dim);
   if (section.Has("normalize")) section.Bool("normalize", &out->normalize);
-  return section.Finish();
+  if (section.Has("keep_temporal")) section.Bool("keep_temporal", &out->keep_temporal);
+  if (section.Has("pool_norm")) section.Bool("pool_norm", &out->pool_norm);
+  if (section.Has("prompts")) section.Strings("prompts", &out->prompts);
+  const bool templates = !out->prompts.empty() && out->prompts.size() <= kMaxPrompts &&
+                         std::all_of(out->prompts.begin(), out->prompts.end(), [](const auto& p) {
+                           return p.find("{}") != std::string::npos;
+                         });
+  if (section.ok() && !templates) {
+    section.Wrong("prompts",
+                  absl::StrCat("1 to ", kMaxPrompts, " texts with {} where the label goes"),
+                  &value["prompts"]);
+  }
+  SCANLINE_RETURN_IF_ERROR(section.Finish());
+  if (out->keep_temporal && backbone.pool == PoolKind::kClsPlusAvgDeltaMax) {
+    return MakeError(Reason::kBundleInvalid,
+                     "config.json: embed.keep_temporal: backbone.pool cls+avg|delta|max has no "
+                     "value of one step");
+  }
+  return absl::OkStatus();
+}
+
+void ReadGatedConv(JsonSection& section, TextTowerConfig* out) {
+  section.Int("kernel", 1, 255, &out->kernel);
+  section.Int("max_words", 1, kMaxSide, &out->max_words);
+  if (section.Has("removed_characters")) {
+    section.String("removed_characters", &out->removed_characters);
+  }
+}
+
+absl::Status ReadBert(JsonSection& section, TextTowerConfig* out) {
+  if (section.Has("fusion_depth")) section.Int("fusion_depth", 0, 1024, &out->fusion_depth);
+  section.Int("heads", 1, kMaxSide, &out->heads);
+  section.Int("intermediate", 1, kMaxSide, &out->intermediate);
+  if (section.Has("max_positions")) section.Int("max_positions", 3, kMaxSide, &out->max_positions);
+  section.Int("max_length", 3, kMaxSide, &out->max_length);
+  if (section.Has("official_cleanup")) section.Bool("official_cleanup", &out->official_cleanup);
+  if (section.Has("special_tokens")) section.Bool("special_tokens", &out->special_tokens);
+  if (!section.ok()) return absl::OkStatus();  // Reported by Finish().
+  if (out->dim % out->heads != 0) {
+    return MakeError(Reason::kBundleInvalid,
+                     absl::StrCat("config.json: text_tower.heads: ", out->heads,
+                                  " do not share the width ", out->dim, " evenly"));
+  }
+  if (out->max_length > out->max_positions) {
+    return MakeError(Reason::kBundleInvalid,
+                     absl::StrCat("config.json: text_tower.max_length: ", out->max_length,
+                                  " tokens, but max_positions is ", out->max_positions));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadTextTower(const json& value, TextTowerConfig* out) {
   JsonSection section(value, "text_tower");
-  std::string only;
-  section.Choice<std::string>("type", {{"gated_conv", "gated_conv"}}, &only);
+  section.Choice<TextTowerType>(
+      "type", {{"gated_conv", TextTowerType::kGatedConv}, {"bert", TextTowerType::kBert}},
+      &out->type);
+  FileName(section, "vocab", &out->vocab_file);
   section.Int("dim", 1, kMaxSide, &out->dim);
   section.Int("depth", 1, 1024, &out->depth);
-  section.Int("kernel", 1, 255, &out->kernel);
-  section.Int("max_words", 1, kMaxSide, &out->max_words);
-  FileName(section, "vocab", &out->vocab_file);
-  if (section.Has("removed_characters")) {
-    section.String("removed_characters", &out->removed_characters);
+  if (out->type == TextTowerType::kBert) {
+    SCANLINE_RETURN_IF_ERROR(ReadBert(section, out));
+  } else {
+    ReadGatedConv(section, out);
   }
   return section.Finish();
 }
@@ -283,24 +342,45 @@ absl::Status ReadSource(const json& value) {
   return section.Finish();
 }
 
-absl::Status ReadTasks(JsonSection& section, std::vector<std::string>* out) {
+// That the sections are there is for CheckTasks to say.
+void ReadTasks(JsonSection& section, std::vector<std::string>* out) {
   section.Strings("tasks", out);
-  if (!section.ok()) return absl::OkStatus();  // Reported by Finish().
-  for (const std::string& task : *out) {
-    if (task != "classify") {
-      return MakeError(Reason::kBundleInvalid,
-                       "config.json: tasks: this version serves classify, "
-                       "found " +
-                           json(task).dump());
-    }
+  if (!section.ok()) return;
+  std::set<std::string> known = {"classify", "embed", "match"};
+  const bool good = !out->empty() && std::all_of(out->begin(), out->end(), [&](const auto& task) {
+    return known.erase(task) == 1;
+  });
+  const json found = *out;
+  if (!good) section.Wrong("tasks", "one or more of classify, embed, match, none twice", &found);
+}
+
+// What each task needs of the other sections.
+absl::Status CheckTasks(const ModelConfig& config) {
+  const auto needs = [](const char* what, const char* section) {
+    return MakeError(Reason::kBundleInvalid,
+                     absl::StrCat("config.json: ", what, " needs the section ", section));
+  };
+  if (config.text_tower && !config.embed) return needs("text_tower", "embed");
+  if (config.serves("classify") && config.labels_source.empty()) {
+    return needs("the task classify", "classify");
   }
-  if (out->size() != 1) {
-    return MakeError(Reason::kBundleInvalid, "config.json: tasks: expected [\"classify\"]");
-  }
+  if (config.serves("embed") && !config.embed) return needs("the task embed", "embed");
+  if (config.serves("match") && !config.text_tower) return needs("the task match", "text_tower");
   return absl::OkStatus();
 }
 
 }  // namespace
+
+BackboneConfig StillOf(const BackboneConfig& config) {
+  BackboneConfig still = config;
+  still.frames = still.tubelet;
+  still.time = false;
+  return still;
+}
+
+bool ModelConfig::serves(absl::string_view task) const {
+  return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+}
 
 std::optional<MixerConfig> MixerPreset(absl::string_view name) {
   for (const Preset& preset : kPresets) {
@@ -318,7 +398,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text) {
   ModelId(section, "name", &config.name);
   ModelId(section, "version", &config.version);
   section.String("license", &config.license);
-  SCANLINE_RETURN_IF_ERROR(ReadTasks(section, &config.tasks));
+  ReadTasks(section, &config.tasks);
 
   // One section after the other; a later one may lean on the backbone's sizes.
   const auto read = [&](const char* key, bool required, auto reader) -> absl::Status {
@@ -332,7 +412,9 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text) {
     return ReadSampling(j, config.backbone.frames, &config.frame_spec);
   };
   const auto classify = [&](const json& j) { return ReadClassify(j, &config); };
-  const auto embed = [&](const json& j) { return ReadEmbed(j, &config.embed.emplace()); };
+  const auto embed = [&](const json& j) {
+    return ReadEmbed(j, config.backbone, &config.embed.emplace());
+  };
   const auto tower = [&](const json& j) { return ReadTextTower(j, &config.text_tower.emplace()); };
   const auto detect = [&](const json& j) {
     return ReadDetect(j, config.backbone.frames, &config.detect.emplace());
@@ -341,17 +423,14 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text) {
   SCANLINE_RETURN_IF_ERROR(read("backbone", true, backbone));
   SCANLINE_RETURN_IF_ERROR(read("preprocess", true, preprocess));
   SCANLINE_RETURN_IF_ERROR(read("sampling", true, sampling));
-  SCANLINE_RETURN_IF_ERROR(read("classify", true, classify));
+  SCANLINE_RETURN_IF_ERROR(read("classify", false, classify));
   SCANLINE_RETURN_IF_ERROR(read("embed", false, embed));
   SCANLINE_RETURN_IF_ERROR(read("text_tower", false, tower));
   SCANLINE_RETURN_IF_ERROR(read("detect", false, detect));
   SCANLINE_RETURN_IF_ERROR(read("weights", true, weights));
   SCANLINE_RETURN_IF_ERROR(read("source", false, ReadSource));
   SCANLINE_RETURN_IF_ERROR(section.Finish());
-  if (config.text_tower && !config.embed) {
-    return MakeError(Reason::kBundleInvalid,
-                     "config.json: text_tower needs embed, the space it shares with video");
-  }
+  SCANLINE_RETURN_IF_ERROR(CheckTasks(config));
   return config;
 }
 

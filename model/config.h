@@ -46,6 +46,8 @@ struct BackboneConfig {
   ScanOrder scan_order = ScanOrder::kSpatialFirst;
   MixerConfig mixer;
   PoolKind pool = PoolKind::kCls;
+  bool still_as_image = false;  // a view of one picture alone is one step without time (StillOf)
+  bool time = true;             // the temporal embedding is added
 
   int d_inner() const { return expand * embed_dim; }
   int grid() const { return size / patch; }
@@ -56,9 +58,13 @@ struct BackboneConfig {
   }
 };
 
+// The same backbone as it sees a single picture: one step, and no temporal embedding. The
+// multimodal reference gives images so (video_mm/models/backbones/videomamba/videomamba.py).
+BackboneConfig StillOf(const BackboneConfig& config);
+
 struct ClassifyConfig {
   ScoreKind score = ScoreKind::kSoftmax;
-  std::vector<std::string> labels;  // as many as the head has rows
+  std::vector<std::string> labels;  // as many as the head has rows; none: there is no class head
   int label_index_offset = 0;       // class_index of the answer = row + offset
 };
 
@@ -121,17 +127,19 @@ struct ModelConfig {
   std::string name;
   std::string version;
   std::string license;
-  std::vector<std::string> tasks;  // "classify", ...
+  std::vector<std::string> tasks;  // served ones: "classify", "embed", "match"
   BackboneConfig backbone;
   FrameSpec frame_spec;
   std::array<float, 3> mean{};  // of pixel / 255, RGB
   std::array<float, 3> std{};
   ClassifyConfig classify;
-  std::string labels_source;  // file name or list name
+  std::string labels_source;  // file name or list name; empty: no classify section
   std::optional<EmbedConfig> embed;
   std::optional<TextTowerConfig> text_tower;
   std::optional<DetectConfig> detect;
   WeightsConfig weights;
+
+  bool serves(absl::string_view task) const;
 };
 
 // The text of a config.json. Lists that live in files of their own (labels, vocabulary) are left

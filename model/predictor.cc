@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "model/backbone.h"
 #include "model/kernels/kernels.h"
-#include "model/patches.h"
+#include "model/match.h"
 #include "model/tensor_ops.h"
+#include "model/text/text_encoder.h"
+#include "model/vision_tower.h"
 #include "model/weights.h"
 
 namespace scanline {
@@ -60,15 +61,53 @@ absl::StatusOr<const Kernels*> ChooseKernels(const PredictorOptions& options,
   return kernels;
 }
 
+absl::Status Unsupported(const ModelConfig& config, const char* what) {
+  return MakeError(Reason::kTaskUnsupported, absl::StrCat(config.name, " has no ", what));
+}
+
+// That the bundle has the parts that the item needs.
+absl::Status CheckItem(const PredictItem& item, const ModelConfig& config) {
+  const TaskSet& tasks = item.tasks;
+  const bool texts = item.texts != nullptr;
+  const bool fusion = config.text_tower && config.text_tower->fusion_depth > 0;
+  if (texts && !config.text_tower) return Unsupported(config, "text tower");
+  if (item.clip == nullptr) return absl::OkStatus();
+  if (tasks.classify && config.classify.labels.empty()) return Unsupported(config, "class head");
+  if ((tasks.embed || tasks.match) && !config.embed) return Unsupported(config, "embedding");
+  if (tasks.rerank && !fusion) return Unsupported(config, "fusion layers, which rerank needs");
+  if (tasks.match && !texts) {
+    return MakeError(Reason::kInternal, "a clip is to be matched, but there are no texts");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFinite(absl::Span<const float> values, const char* what) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    return MakeError(Reason::kNonFiniteOutput,
+                     absl::StrCat("the model gave ", values[i], " for row ", i, " of its ", what,
+                                  "; expected finite numbers"));
+  }
+  return absl::OkStatus();
+}
+
 class CpuPredictor : public Predictor {
  public:
   CpuPredictor(std::shared_ptr<const ModelBundle> bundle, const Kernels& kernels, int threads)
       : bundle_(std::move(bundle)),
         kernels_(kernels),
         threads_(threads),
-        pixels_(MakePixelTable(config().mean, config().std)),
-        backbone_(config().backbone, bundle_->weights(), kernels),
-        logits_(AllocateFloats(config().classify.labels.size())) {}
+        vision_(config(), bundle_->weights(), kernels) {}
+
+  // The parts for texts, where the bundle has them.
+  absl::Status MakeTextTower() {
+    if (!config().text_tower) return absl::OkStatus();
+    SCANLINE_ASSIGN_OR_RETURN(texts_, TextEncoder::Create(config(), bundle_->weights(), kernels_));
+    if (config().text_tower->fusion_depth > 0) {
+      fusion_ = FusionScorer::Create(config(), bundle_->weights(), kernels_);
+    }
+    return absl::OkStatus();
+  }
 
   std::vector<absl::StatusOr<Prediction>> Predict(absl::Span<const PredictItem> items) override {
     std::vector<absl::StatusOr<Prediction>> results;
@@ -84,75 +123,93 @@ class CpuPredictor : public Predictor {
   const ModelConfig& config() const { return bundle_->config(); }
 
   absl::StatusOr<Prediction> PredictOne(const PredictItem& item) {
+    SCANLINE_RETURN_IF_ERROR(CheckItem(item, config()));
     Prediction prediction;
     SCANLINE_RETURN_IF_ERROR(NoThrow([&]() -> absl::Status {
       UseThreads(threads_);
-      for (const View& view : item.clip->views) {
-        SCANLINE_RETURN_IF_ERROR(item.cancel->Check(Reason::kExpiredInInference));
-        SCANLINE_RETURN_IF_ERROR(FillPatches(*item.clip, view));
-        prediction.logits.push_back(Head(backbone_.Run()));
-        SCANLINE_RETURN_IF_ERROR(CheckFinite(prediction.logits.back()));
-        prediction.tokens += config().backbone.tokens() - 1;
-      }
+      std::vector<Hidden> hidden;
+      if (item.texts != nullptr) SCANLINE_RETURN_IF_ERROR(ReadTexts(item, &prediction, &hidden));
+      if (item.clip != nullptr) SCANLINE_RETURN_IF_ERROR(ReadClip(item, hidden, &prediction));
       return absl::OkStatus();
     }));
     return prediction;
   }
 
-  // Only a bug of the caller makes a clip that the model does not take; it costs one answer, not
-  // the process.
-  absl::Status FillPatches(const Clip& clip, const View& view) {
-    const BackboneConfig& backbone = config().backbone;
-    if (clip.width != backbone.size || clip.height != backbone.size ||
-        static_cast<int>(view.pictures.size()) != backbone.frames) {
-      return MakeError(Reason::kInternal,
-                       absl::StrCat("the model takes ", backbone.frames, " pictures of ",
-                                    backbone.size, "x", backbone.size, ", the clip has a view of ",
-                                    view.pictures.size(), " of ", clip.width, "x", clip.height));
+  using Hidden = std::vector<float>;  // of one text, [tokens][text_tower.dim]
+
+  absl::Status ReadTexts(const PredictItem& item, Prediction* prediction,
+                         std::vector<Hidden>* hidden) {
+    const bool rerank = item.clip != nullptr && item.tasks.rerank;
+    SCANLINE_ASSIGN_OR_RETURN(std::vector<EncodedText> encoded,
+                              texts_->Encode(*item.texts, rerank, *item.cancel));
+    for (EncodedText& text : encoded) {
+      SCANLINE_RETURN_IF_ERROR(CheckFinite(text.embedding.values, "text embedding"));
+      prediction->texts.push_back(std::move(text.embedding));
+      hidden->push_back(std::move(text.hidden));
     }
-    std::vector<const uint8_t*> pictures;
-    for (int index : view.pictures) {
-      if (index < 0 ||
-          (static_cast<size_t>(index) + 1) * clip.picture_bytes() > clip.pixels.size()) {
-        return MakeError(Reason::kInternal,
-                         absl::StrCat("a view names picture ", index, ", which the clip lacks"));
-      }
-      pictures.push_back(clip.picture(index));
-    }
-    PatchesFromPictures(pictures, pixels_, backbone, backbone_.patches());
     return absl::OkStatus();
   }
 
-  std::vector<float> Head(absl::Span<const float> pooled) {
-    const auto width = static_cast<int64_t>(pooled.size());
-    const auto classes = static_cast<int64_t>(config().classify.labels.size());
-    RunGemm({.x = pooled.data(),
-             .rows = 1,
-             .inner = width,
-             .x_stride = width,
-             .weight = bundle_->weights().Data("head.weight"),
-             .columns = classes,
-             .bias = bundle_->weights().Data("head.bias"),
-             .out = logits_.get()});
-    return {logits_.get(), logits_.get() + classes};
-  }
-
-  static absl::Status CheckFinite(const std::vector<float>& logits) {
-    for (size_t row = 0; row < logits.size(); ++row) {
-      if (std::isfinite(logits[row])) continue;
-      return MakeError(Reason::kNonFiniteOutput,
-                       absl::StrCat("the model gave ", logits[row], " for row ", row,
-                                    " of its class head; expected finite scores"));
+  absl::Status ReadClip(const PredictItem& item, const std::vector<Hidden>& hidden,
+                        Prediction* prediction) {
+    const std::vector<View>& views = item.clip->views;
+    const bool rerank = item.tasks.rerank;
+    // All views score the same texts. Which they are is known before the last view only where every
+    // text is; else each view is seen once more, which costs less than keeping all their tokens.
+    const bool at_once = rerank && hidden.size() <= kRerankTexts;
+    for (const View& view : views) {
+      SCANLINE_RETURN_IF_ERROR(item.cancel->Check(Reason::kExpiredInInference));
+      SCANLINE_RETURN_IF_ERROR(vision_.See(*item.clip, view, at_once));
+      SCANLINE_RETURN_IF_ERROR(ReadHeads(item.tasks, prediction));
+      if (at_once) SCANLINE_RETURN_IF_ERROR(Rerank(item, hidden, prediction));
+      prediction->tokens += vision_.patch_count();
+    }
+    if (!rerank || at_once) return absl::OkStatus();
+    for (const View& view : views) {
+      SCANLINE_RETURN_IF_ERROR(item.cancel->Check(Reason::kExpiredInInference));
+      SCANLINE_RETURN_IF_ERROR(vision_.See(*item.clip, view, true));
+      SCANLINE_RETURN_IF_ERROR(Rerank(item, hidden, prediction));
     }
     return absl::OkStatus();
   }
+
+  // Of the view seen last.
+  absl::Status ReadHeads(const TaskSet& tasks, Prediction* prediction) {
+    if (tasks.classify) {
+      prediction->logits.push_back(vision_.Logits());
+      SCANLINE_RETURN_IF_ERROR(CheckFinite(prediction->logits.back(), "class head"));
+    }
+    if (tasks.embed || tasks.match) {
+      VisionEmbedding embedding = vision_.Embed();
+      SCANLINE_RETURN_IF_ERROR(CheckFinite(embedding.raw, "embedding"));
+      prediction->embeddings.push_back(std::move(embedding.scored));
+      prediction->raw_embeddings.push_back(std::move(embedding.raw));
+    }
+    return absl::OkStatus();
+  }
+
+  // The fusion scores of the view seen last.
+  absl::Status Rerank(const PredictItem& item, const std::vector<Hidden>& hidden,
+                      Prediction* prediction) {
+    std::vector<float> logits(hidden.size(), kNotLookedAt);
+    for (size_t i : BestTexts(*item.clip, *prediction, kRerankTexts)) {
+      SCANLINE_RETURN_IF_ERROR(item.cancel->Check(Reason::kExpiredInInference));
+      logits[i] = fusion_->Score(hidden[i].data(), prediction->texts[i].tokens,
+                                 vision_.patch_tokens(), vision_.patch_count());
+    }
+    SCANLINE_RETURN_IF_ERROR(CheckFinite(logits, "match head"));
+    prediction->match_logits.push_back(std::move(logits));
+    return absl::OkStatus();
+  }
+
+  static constexpr float kNotLookedAt = -100;  // As the official evaluation has it.
 
   std::shared_ptr<const ModelBundle> bundle_;
   const Kernels& kernels_;
   int threads_;
-  PixelTable pixels_;
-  Backbone backbone_;
-  AlignedFloats logits_;
+  VisionTower vision_;
+  std::unique_ptr<TextEncoder> texts_;    // with a text tower
+  std::unique_ptr<FusionScorer> fusion_;  // with fusion layers
 };
 
 }  // namespace
@@ -164,8 +221,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(
   SCANLINE_ASSIGN_OR_RETURN(const Kernels* kernels,
                             ChooseKernels(options, bundle->config().backbone));
   std::unique_ptr<Predictor> predictor;
-  SCANLINE_RETURN_IF_ERROR(NoThrow([&] {
-    predictor = std::make_unique<CpuPredictor>(std::move(bundle), *kernels, options.threads);
+  SCANLINE_RETURN_IF_ERROR(NoThrow([&]() -> absl::Status {
+    auto made = std::make_unique<CpuPredictor>(std::move(bundle), *kernels, options.threads);
+    SCANLINE_RETURN_IF_ERROR(made->MakeTextTower());
+    predictor = std::move(made);
     return absl::OkStatus();
   }));
   return predictor;

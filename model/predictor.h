@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,6 +22,9 @@ struct PredictorOptions {
 
 // Whether a kernel of this name, or "auto", runs on this CPU. FIELD_INVALID with the names if not.
 absl::Status CheckKernel(const std::string& name);
+
+// Texts that rerank looks at: the best by the clip's similarity, as k_test of the official code.
+inline constexpr size_t kRerankTexts = 128;
 
 // What is wanted of a clip. `rerank` needs `match`.
 struct TaskSet {
@@ -67,8 +71,9 @@ class Predictor {
   virtual ~Predictor() = default;
 
   // One result an item, in order. An item's result has the same bits whatever else is in the batch.
-  // Errors of an item: CANCELLED, EXPIRED_IN_INFERENCE (looked at before each view), DEVICE_MEMORY,
-  // NON_FINITE_OUTPUT.
+  // Only what its tasks ask for is computed. Errors of an item: CANCELLED, EXPIRED_IN_INFERENCE
+  // (looked at before each text and each view), DEVICE_MEMORY, NON_FINITE_OUTPUT, FIELD_INVALID (a
+  // text in which there is nothing to read), TASK_UNSUPPORTED (the bundle lacks a section).
   virtual std::vector<absl::StatusOr<Prediction>> Predict(absl::Span<const PredictItem> items) = 0;
 
   virtual const ModelBundle& bundle() const = 0;

@@ -52,7 +52,12 @@ void AddBackbone(const BackboneConfig& config, Specs& specs) {
   AddNorm("norm_f", config, specs);
 }
 
-void AddTextTower(const TextTowerConfig& tower, int64_t joint_dim, Specs& specs) {
+void AddLayerNorm(const std::string& name, int64_t dim, Specs& specs) {
+  specs.push_back({name + ".weight", {dim}});
+  specs.push_back({name + ".bias", {dim}});
+}
+
+void AddGatedConv(const TextTowerConfig& tower, Specs& specs) {
   const int64_t dim = tower.dim;
   specs.push_back(
       {"text_encoder.word_embeddings.weight", {static_cast<int64_t>(tower.vocab.size()), dim}});
@@ -65,7 +70,47 @@ void AddTextTower(const TextTowerConfig& tower, int64_t joint_dim, Specs& specs)
     specs.push_back({layer + "conv1d.bias", {2 * dim}});
     AddLinear(layer + "out_proj", dim, 2 * dim, specs);
   }
-  AddLinear("text_proj", joint_dim, dim, specs);
+}
+
+// `source`: width of what keys and values are made of.
+void AddAttention(const std::string& name, int64_t dim, int64_t source, Specs& specs) {
+  AddLinear(name + ".self.query", dim, dim, specs);
+  AddLinear(name + ".self.key", dim, source, specs);
+  AddLinear(name + ".self.value", dim, source, specs);
+  AddLinear(name + ".output.dense", dim, dim, specs);
+  AddLayerNorm(name + ".output.LayerNorm", dim, specs);
+}
+
+// Layers from `depth` on read the video too. Official code: video_mm/models/backbones/bert/xbert.py
+// (Hugging Face's names).
+void AddBert(const TextTowerConfig& tower, int64_t vision_dim, Specs& specs) {
+  const int64_t dim = tower.dim;
+  const std::string bert = "text_encoder.bert.";
+  const std::string embeddings = bert + "embeddings.";
+  specs.push_back(
+      {embeddings + "word_embeddings.weight", {static_cast<int64_t>(tower.vocab.size()), dim}});
+  specs.push_back({embeddings + "position_embeddings.weight", {tower.max_positions, dim}});
+  specs.push_back({embeddings + "token_type_embeddings.weight", {2, dim}});
+  AddLayerNorm(embeddings + "LayerNorm", dim, specs);
+  for (int i = 0; i < tower.depth + tower.fusion_depth; ++i) {
+    const std::string layer = absl::StrCat(bert, "encoder.layer.", i, ".");
+    AddAttention(layer + "attention", dim, dim, specs);
+    if (i >= tower.depth) AddAttention(layer + "crossattention", dim, vision_dim, specs);
+    AddLinear(layer + "intermediate.dense", tower.intermediate, dim, specs);
+    AddLinear(layer + "output.dense", dim, tower.intermediate, specs);
+    AddLayerNorm(layer + "output.LayerNorm", dim, specs);
+  }
+  if (tower.fusion_depth > 0) AddLinear("itm_head", 2, dim, specs);
+}
+
+void AddTextTower(const TextTowerConfig& tower, int64_t joint_dim, int64_t vision_dim,
+                  Specs& specs) {
+  if (tower.type == TextTowerType::kBert) {
+    AddBert(tower, vision_dim, specs);
+  } else {
+    AddGatedConv(tower, specs);
+  }
+  AddLinear("text_proj", joint_dim, tower.dim, specs);
   specs.push_back({"temp", {}});
 }
 
@@ -75,10 +120,17 @@ std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
   const BackboneConfig& backbone = config.backbone;
   Specs specs;
   AddBackbone(backbone, specs);
-  AddLinear("head", static_cast<int64_t>(config.classify.labels.size()), backbone.pooled_dim(),
-            specs);
-  if (config.embed) AddLinear("vision_proj", config.embed->dim, backbone.pooled_dim(), specs);
-  if (config.text_tower) AddTextTower(*config.text_tower, config.embed->dim, specs);
+  const int64_t pooled = backbone.pooled_dim();
+  if (!config.classify.labels.empty()) {
+    AddLinear("head", static_cast<int64_t>(config.classify.labels.size()), pooled, specs);
+  }
+  if (config.embed) {
+    if (config.embed->pool_norm) AddLayerNorm("pool_norm", pooled, specs);
+    AddLinear("vision_proj", config.embed->dim, pooled, specs);
+  }
+  if (config.text_tower) {
+    AddTextTower(*config.text_tower, config.embed->dim, backbone.embed_dim, specs);
+  }
   if (config.detect) {
     const int parts = config.detect->feature == DetectConfig::Feature::kAvgDelta ? 2 : 1;
     AddLinear("box_head", static_cast<int64_t>(config.detect->labels.size()),

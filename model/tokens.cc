@@ -23,6 +23,15 @@ std::vector<double> MeanOver(const float* normed, int begin, int end,
   return mean;
 }
 
+// avg or cls+avg over steps [begin, end).
+void PoolOver(const float* normed, int begin, int end, const BackboneConfig& config, float* out) {
+  const std::vector<double> mean = MeanOver(normed, begin, end, config);
+  const bool with_cls = config.pool != PoolKind::kAvg;
+  for (int i = 0; i < config.embed_dim; ++i) {
+    out[i] = static_cast<float>(mean[i]) + (with_cls ? normed[i] : 0.0f);
+  }
+}
+
 void MaxOverPatches(const float* normed, const BackboneConfig& config, float* out) {
   const int dim = config.embed_dim;
   std::copy(normed + dim, normed + 2 * dim, out);
@@ -67,11 +76,7 @@ void PoolTokens(const float* normed, const BackboneConfig& config, float* pooled
     std::copy(normed, normed + dim, pooled);
     return;
   }
-  const std::vector<double> all = MeanOver(normed, 0, config.steps(), config);
-  const bool with_cls = config.pool != PoolKind::kAvg;
-  for (int i = 0; i < dim; ++i) {
-    pooled[i] = static_cast<float>(all[i]) + (with_cls ? normed[i] : 0.0f);
-  }
+  PoolOver(normed, 0, config.steps(), config, pooled);
   if (config.pool != PoolKind::kClsPlusAvgDeltaMax) return;
   const int half = config.steps() / 2;
   const std::vector<double> first = MeanOver(normed, 0, half, config);
@@ -79,6 +84,18 @@ void PoolTokens(const float* normed, const BackboneConfig& config, float* pooled
       MeanOver(normed, config.steps() - half, config.steps(), config);
   for (int i = 0; i < dim; ++i) pooled[dim + i] = static_cast<float>(second[i] - first[i]);
   MaxOverPatches(normed, config, pooled + 2 * dim);
+}
+
+int PooledSteps(const BackboneConfig& config) {
+  return config.pool == PoolKind::kCls ? 1 : config.steps();
+}
+
+void PoolSteps(const float* normed, const BackboneConfig& config, float* pooled) {
+  if (config.pool == PoolKind::kCls) return PoolTokens(normed, config, pooled);
+  for (int step = 0; step < config.steps(); ++step) {
+    PoolOver(normed, step, step + 1, config,
+             pooled + static_cast<ptrdiff_t>(step) * config.embed_dim);
+  }
 }
 
 }  // namespace scanline

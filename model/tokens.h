@@ -28,4 +28,12 @@ void Reorder(const float* from, ScanOrder from_order, float* to, ScanOrder to_or
 //                      middle one of an odd number in neither); maximum over the patch tokens
 void PoolTokens(const float* normed, const BackboneConfig& config, float* pooled);
 
+// How many vectors PoolSteps gives: one a step, but one alone for kCls, which no step shares in.
+int PooledSteps(const BackboneConfig& config);
+
+// The same for every step on its own, [PooledSteps][embed_dim]: avg is the mean over the patches of
+// the step, cls+avg n[cls] + that. Not for kClsPlusAvgDeltaMax. Official code: keep_temporal in
+// video_mm/models/backbones/videomamba/videomamba.py.
+void PoolSteps(const float* normed, const BackboneConfig& config, float* pooled);
+
 }  // namespace scanline

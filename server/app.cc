@@ -54,6 +54,8 @@ v1::ServerLimits LimitsOf(const Settings& s) {
   limits.set_max_inline_bytes(static_cast<uint64_t>(s.max_clip_mib * kMiB));
   limits.set_max_upload_bytes(static_cast<uint64_t>(s.max_upload_mib * kMiB));
   limits.set_max_pixels_per_frame(static_cast<uint64_t>(s.max_pixels));
+  limits.set_max_texts(static_cast<uint32_t>(s.max_texts));
+  limits.set_max_text_bytes(static_cast<uint32_t>(s.max_text_bytes));
   *limits.mutable_max_clip_duration() = ToProto(absl::Seconds(s.max_clip_seconds));
   *limits.mutable_max_deadline() = ToProto(absl::Seconds(s.max_deadline));
   return limits;

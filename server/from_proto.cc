@@ -1,40 +1,24 @@
 #include "server/from_proto.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "model/match.h"
+#include "server/field_error.h"
 
 namespace scanline {
 namespace {
 
+using TextField = google::protobuf::RepeatedPtrField<std::string>;
+
 constexpr int kDefaultTopK = 5;
-constexpr double kShortestSeconds = 0.01;  // of a window and of a stride
-constexpr int kMostViews = 32;
 constexpr size_t kSha256Bytes = 32;
-
-template <typename Found>
-absl::Status FieldInvalid(absl::string_view field, absl::string_view expected, const Found& found) {
-  const std::string seen = absl::StrCat(found).substr(0, 100);
-  return MakeError(
-      Reason::kFieldInvalid, absl::StrCat(field, ": expected ", expected, ", found ", seen),
-      {{"field", std::string(field)}, {"expected", std::string(expected)}, {"found", seen}});
-}
-
-absl::StatusOr<double> Seconds(absl::string_view field, const google::protobuf::Duration& d) {
-  const double seconds = static_cast<double>(d.seconds()) + d.nanos() * 1e-9;
-  const bool sound = std::abs(d.nanos()) < 1'000'000'000 && std::abs(d.seconds()) < 315'576'000'001;
-  if (!sound || seconds < 0) {
-    return FieldInvalid(field, "a duration of at least 0 s", absl::StrCat(seconds, " s"));
-  }
-  return seconds;
-}
 
 // UUIDs of any version: 8-4-4-4-12 hexadecimal digits.
 bool IsUuid(absl::string_view text) {
@@ -46,27 +30,78 @@ bool IsUuid(absl::string_view text) {
   return true;
 }
 
-absl::Status CheckTasks(const v1::AnalysisSpec& spec, const ServedModel& model) {
+absl::Status CheckId(const std::string& id) {
+  if (id.empty() || IsUuid(id)) return absl::OkStatus();
+  return FieldInvalid("request_id", "a UUID, e.g. 123e4567-e89b-42d3-a456-426614174000", id);
+}
+
+absl::Status Unsupported(const ServedModel& model, absl::string_view task, absl::string_view why) {
+  return MakeError(Reason::kTaskUnsupported, absl::StrCat(model.full_name(), " ", why),
+                   {{"model", model.full_name()}, {"task", std::string(task)}});
+}
+
+absl::StatusOr<TaskSet> ReadTasks(const v1::AnalysisSpec& spec, const ServedModel& model) {
   if (spec.tasks().empty()) {
     return FieldInvalid("spec.tasks", "at least one task, e.g. TASK_CLASSIFY", "none");
   }
+  const TaskSet served = model.tasks();
+  TaskSet tasks = {.classify = false};
   for (const int task : spec.tasks()) {
     if (!v1::Task_IsValid(task) || task == v1::TASK_UNSPECIFIED) {
       return FieldInvalid("spec.tasks", "a task of the Task enum", task);
     }
-    if (task == v1::TASK_CLASSIFY) continue;
-    const std::string name = v1::Task_Name(static_cast<v1::Task>(task));
-    return MakeError(
-        Reason::kTaskUnsupported,
-        absl::StrCat(model.full_name(), " is served for TASK_CLASSIFY alone, not for ", name),
-        {{"model", model.full_name()}, {"task", name}});
+    tasks.classify |= task == v1::TASK_CLASSIFY;
+    tasks.embed |= task == v1::TASK_EMBED;
+    tasks.match |= task == v1::TASK_MATCH_TEXT;
+    const bool is_served = (task == v1::TASK_CLASSIFY && served.classify) ||
+                           (task == v1::TASK_EMBED && served.embed) ||
+                           (task == v1::TASK_MATCH_TEXT && served.match);
+    if (is_served) continue;
+    const std::string& name = v1::Task_Name(static_cast<v1::Task>(task));
+    return Unsupported(
+        model, name,
+        absl::StrCat("is not served for ", name, "; GetModel says which tasks it is served for"));
   }
-  const auto& tasks = model.config.tasks;
-  if (std::find(tasks.begin(), tasks.end(), "classify") == tasks.end()) {
-    return MakeError(Reason::kTaskUnsupported,
-                     absl::StrCat(model.full_name(), " has no head for TASK_CLASSIFY"),
-                     {{"model", model.full_name()}, {"task", "TASK_CLASSIFY"}});
+  tasks.rerank = tasks.match && spec.match_text().rerank();
+  return tasks;
+}
+
+absl::Status CheckTexts(absl::string_view field, const TextField& texts,
+                        const RequestLimits& limits) {
+  if (texts.size() > limits.max_texts) {
+    return FieldInvalid(field, absl::StrCat("up to ", limits.max_texts, " texts"), texts.size());
   }
+  for (int i = 0; i < texts.size(); ++i) {
+    if (static_cast<int64_t>(texts[i].size()) <= limits.max_text_bytes) continue;
+    return FieldInvalid(absl::StrCat(field, "[", i, "]"),
+                        absl::StrCat("up to ", limits.max_text_bytes, " bytes"), texts[i].size());
+  }
+  return absl::OkStatus();
+}
+
+// Those to match the clip with, each in the model's templates where they are asked for.
+absl::Status ReadMatchTexts(const v1::MatchTextOptions& options, Request& request) {
+  if (!request.answer.tasks.match) return absl::OkStatus();
+  if (options.texts().empty()) {
+    return FieldInvalid("spec.match_text.texts", "at least one text for TASK_MATCH_TEXT", "none");
+  }
+  if (options.rerank() && !request.model->can_rerank()) {
+    return Unsupported(*request.model, "rerank",
+                       "has no fusion layers, so it matches without spec.match_text.rerank alone");
+  }
+  request.texts.assign(options.texts().begin(), options.texts().end());
+  if (!options.use_prompts()) return absl::OkStatus();
+  if (options.rerank()) {
+    return FieldInvalid("spec.match_text.use_prompts",
+                        "false beside rerank, which scores one text at a time", "true");
+  }
+  for (size_t i = 0; i < request.texts.size(); ++i) {
+    if (!absl::StripAsciiWhitespace(request.texts[i]).empty()) continue;
+    return FieldInvalid(absl::StrCat("spec.match_text.texts[", i, "]"), "a label", "none");
+  }
+  const std::vector<std::string>& prompts = request.model->config.embed->prompts;
+  request.texts = WithPrompts(request.texts, prompts);
+  request.prompts = static_cast<int>(prompts.size());
   return absl::OkStatus();
 }
 
@@ -82,7 +117,9 @@ absl::StatusOr<AnswerOptions> ReadAnswerOptions(const v1::AnalysisSpec& spec) {
     return FieldInvalid("spec.classify.min_score", "a number from 0 to 1", classify.min_score());
   }
   answer.include_logits = classify.include_logits();
-  answer.windows = spec.sampling().has_window_stride();
+  answer.skip_normalize = spec.embed().skip_normalize();
+  answer.window_embeddings = spec.embed().per_window();
+  answer.windows = spec.sampling().has_window_stride() || answer.window_embeddings;
   if (spec.sampling().return_frames()) {
     return FieldInvalid("spec.sampling.return_frames",
                         "false, since this version cannot return pictures yet", "true");
@@ -168,97 +205,8 @@ absl::Status ReadInput(v1::AnalyzeClipRequest& message, const RequestLimits& lim
   return FieldInvalid("input", "content or frames", "neither");
 }
 
-absl::Status ApplyOffsets(const v1::SamplingSpec& asked, SamplingSpec& sampling) {
-  if (asked.has_start_offset()) {
-    SCANLINE_ASSIGN_OR_RETURN(sampling.start_seconds,
-                              Seconds("spec.sampling.start_offset", asked.start_offset()));
-  }
-  if (asked.has_end_offset()) {
-    SCANLINE_ASSIGN_OR_RETURN(sampling.end_seconds,
-                              Seconds("spec.sampling.end_offset", asked.end_offset()));
-    if (*sampling.end_seconds <= sampling.start_seconds) {
-      return FieldInvalid("spec.sampling.end_offset",
-                          absl::StrCat("more than start_offset (", sampling.start_seconds, " s)"),
-                          absl::StrCat(*sampling.end_seconds, " s"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<double> WindowLength(absl::string_view field, const google::protobuf::Duration& d) {
-  SCANLINE_ASSIGN_OR_RETURN(const double seconds, Seconds(field, d));
-  if (seconds < kShortestSeconds) {
-    return FieldInvalid(field, absl::StrCat("at least ", kShortestSeconds, " s"),
-                        absl::StrCat(seconds, " s"));
-  }
-  return seconds;
-}
-
-absl::Status ApplyWindows(const v1::SamplingSpec& asked, SamplingSpec& sampling) {
-  const double rate = asked.sample_rate_hz();
-  if (!(rate >= 0 && rate <= 1000)) {
-    return FieldInvalid("spec.sampling.sample_rate_hz", "0 to 1000", rate);
-  }
-  if (rate > 0 && asked.has_window()) {
-    return FieldInvalid("spec.sampling.sample_rate_hz",
-                        "0 beside `window`: either of them gives the window's length", rate);
-  }
-  if (rate == 0 && !asked.has_window() && !asked.has_window_stride()) return absl::OkStatus();
-  if (rate > 0) sampling.window_seconds = sampling.frames / rate;
-  if (asked.has_window()) {
-    SCANLINE_ASSIGN_OR_RETURN(sampling.window_seconds,
-                              WindowLength("spec.sampling.window", asked.window()));
-  }
-  if (asked.has_window_stride()) {
-    SCANLINE_ASSIGN_OR_RETURN(sampling.stride_seconds,
-                              WindowLength("spec.sampling.window_stride", asked.window_stride()));
-  }
-  if (sampling.window_seconds <= 0 || sampling.stride_seconds <= 0) {
-    return FieldInvalid(
-        sampling.window_seconds <= 0 ? "spec.sampling.window" : "spec.sampling.window_stride",
-        "a value, since this model's own rule has no windows", "none");
-  }
-  sampling.rule = SamplingRule::kWindow;
-  sampling.single_up_to_seconds = std::min(sampling.single_up_to_seconds, sampling.window_seconds);
-  return absl::OkStatus();
-}
-
-absl::Status ApplyViews(const v1::SamplingSpec& asked, FrameSpec& spec) {
-  if (asked.temporal_views() > kMostViews) {
-    return FieldInvalid("spec.sampling.temporal_views", absl::StrCat("0 to ", kMostViews),
-                        asked.temporal_views());
-  }
-  if (asked.temporal_views() > 1 && spec.sampling.rule == SamplingRule::kWindow) {
-    return FieldInvalid("spec.sampling.temporal_views", "0 or 1 where windows are sampled",
-                        asked.temporal_views());
-  }
-  if (asked.temporal_views() > 0) {
-    spec.sampling.temporal_views = static_cast<int>(asked.temporal_views());
-  }
-  const uint32_t spatial = asked.spatial_views();
-  if (spatial != 0 && spatial != 1 && spatial != 3) {
-    return FieldInvalid("spec.sampling.spatial_views", "0 (the model's own), 1 or 3", spatial);
-  }
-  if (spatial == 3 && spec.resize != ResizeRule::kShortSideBilinear) {
-    return FieldInvalid("spec.sampling.spatial_views",
-                        "0 or 1, since this model sees one square of the frame", spatial);
-  }
-  if (spatial > 0) spec.spatial_views = static_cast<int>(spatial);
-  return absl::OkStatus();
-}
-
 absl::Status CheckCounts(const v1::AnalysisSpec& spec, const RequestLimits& limits) {
-  if (spec.match_text().texts_size() > limits.max_texts) {
-    return FieldInvalid("spec.match_text.texts", absl::StrCat("up to ", limits.max_texts),
-                        spec.match_text().texts_size());
-  }
-  for (const std::string& text : spec.match_text().texts()) {
-    if (static_cast<int64_t>(text.size()) > limits.max_text_bytes) {
-      return FieldInvalid("spec.match_text.texts",
-                          absl::StrCat("up to ", limits.max_text_bytes, " bytes a text"),
-                          text.size());
-    }
-  }
+  SCANLINE_RETURN_IF_ERROR(CheckTexts("spec.match_text.texts", spec.match_text().texts(), limits));
   if (spec.detect().proposals_size() > limits.max_boxes) {
     return FieldInvalid("spec.detect.proposals", absl::StrCat("up to ", limits.max_boxes),
                         spec.detect().proposals_size());
@@ -266,38 +214,17 @@ absl::Status CheckCounts(const v1::AnalysisSpec& spec, const RequestLimits& limi
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<FrameSpec> ApplySampling(const v1::SamplingSpec& asked, const FrameSpec& model) {
-  FrameSpec spec = model;
-  const auto own_count = static_cast<uint32_t>(spec.sampling.frames);
-  if (asked.frame_count() != 0 && asked.frame_count() != own_count) {
-    return FieldInvalid(
-        "spec.sampling.frame_count",
-        absl::StrCat("0 or ", own_count, ", the number that the model was made for"),
-        asked.frame_count());
-  }
-  SCANLINE_RETURN_IF_ERROR(ApplyOffsets(asked, spec.sampling));
-  SCANLINE_RETURN_IF_ERROR(ApplyWindows(asked, spec.sampling));
-  SCANLINE_RETURN_IF_ERROR(ApplyViews(asked, spec));
-  return spec;
-}
-
-namespace {
-
 // Everything but the input.
 absl::StatusOr<Request> ReadRequest(const v1::AnalysisSpec& spec, const std::string& id,
                                     const ModelTable& models, const RequestLimits& limits,
                                     const Cancel& cancel) {
   Request request;
   request.cancel = cancel;
-  if (!id.empty() && !IsUuid(id)) {
-    return FieldInvalid("request_id", "a UUID, e.g. 123e4567-e89b-42d3-a456-426614174000", id);
-  }
+  SCANLINE_RETURN_IF_ERROR(CheckId(id));
   request.id = id;
   SCANLINE_RETURN_IF_ERROR(CheckCounts(spec, limits));
   SCANLINE_ASSIGN_OR_RETURN(request.model, models.Find(spec.model()));
-  SCANLINE_RETURN_IF_ERROR(CheckTasks(spec, *request.model));
+  SCANLINE_ASSIGN_OR_RETURN(const TaskSet tasks, ReadTasks(spec, *request.model));
   if (!v1::Priority_IsValid(spec.priority())) {
     return FieldInvalid("spec.priority", "a value of the Priority enum",
                         static_cast<int>(spec.priority()));
@@ -305,6 +232,8 @@ absl::StatusOr<Request> ReadRequest(const v1::AnalysisSpec& spec, const std::str
   SCANLINE_ASSIGN_OR_RETURN(request.frame_spec,
                             ApplySampling(spec.sampling(), request.model->config.frame_spec));
   SCANLINE_ASSIGN_OR_RETURN(request.answer, ReadAnswerOptions(spec));
+  request.answer.tasks = tasks;
+  SCANLINE_RETURN_IF_ERROR(ReadMatchTexts(spec.match_text(), request));
   request.allow_partial = spec.allow_partial();
   return request;
 }
@@ -335,6 +264,24 @@ absl::StatusOr<Request> FromProto(const v1::UploadClipRequest::Start& message,
                      {{"limit", absl::StrCat(limits.max_upload_bytes)},
                       {"actual", absl::StrCat(message.content_bytes())}});
   }
+  return request;
+}
+
+absl::StatusOr<Request> FromProto(v1::EmbedTextRequest& message, const ModelTable& models,
+                                  const RequestLimits& limits, const Cancel& cancel) {
+  Request request;
+  request.cancel = cancel;
+  request.input = TextsAlone{};
+  SCANLINE_RETURN_IF_ERROR(CheckId(message.request_id()));
+  request.id = message.request_id();
+  SCANLINE_RETURN_IF_ERROR(CheckTexts("texts", message.texts(), limits));
+  SCANLINE_ASSIGN_OR_RETURN(request.model, models.Find(message.model()));
+  if (!request.model->takes_texts()) {
+    return Unsupported(*request.model, "EmbedText", "has no text tower, which EmbedText needs");
+  }
+  if (message.texts().empty()) return FieldInvalid("texts", "at least one text", "none");
+  request.answer.tasks = {.classify = false};
+  for (std::string& text : *message.mutable_texts()) request.texts.push_back(std::move(text));
   return request;
 }
 

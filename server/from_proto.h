@@ -14,7 +14,7 @@ struct RequestLimits {
   int64_t max_inline_bytes = int64_t{16} << 20;
   int64_t max_upload_bytes = int64_t{2} << 30;
   int64_t max_pixels = 33'554'432;
-  int max_texts = 1000;  // of match_text
+  int max_texts = 1000;  // of match_text and of EmbedText
   int64_t max_text_bytes = 4096;
   int max_boxes = 1000;  // of detect.proposals
 };
@@ -30,6 +30,10 @@ absl::StatusOr<Request> FromProto(const v1::UploadClipRequest::Start& message,
                                   const ModelTable& models, const RequestLimits& limits,
                                   const Cancel& cancel);
 UploadClaim ClaimOf(const v1::UploadClipRequest::Start& message);
+
+// Texts alone, taken out of the message. Errors: FIELD_INVALID, MODEL_NOT_FOUND, TASK_UNSUPPORTED.
+absl::StatusOr<Request> FromProto(v1::EmbedTextRequest& message, const ModelTable& models,
+                                  const RequestLimits& limits, const Cancel& cancel);
 
 // The FrameSpec of a model with the request's overrides: they change the parameters of the model's
 // sampling rule, never its arithmetic.

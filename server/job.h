@@ -23,15 +23,17 @@ struct Job {
   Request request;
   Done done;  // taken by Pipeline::Finish
   Admission::Ticket ticket;
-  int64_t input_bytes = 0;  // received
+  int64_t input_bytes = 0;  // received: of the clip and of the texts
   std::string method;       // the RPC's name
   Stage stage = Stage::kReceive;
   absl::Time entered;  // the present stage
   Timing timing;
   Clip clip;
   bool decoded = false;
-  int64_t tokens = 0;  // of the views of `clip`
+  int64_t cost = 0;  // token equivalents of its run (server/cost.h)
   Usage usage;
+
+  WorkKind kind() const { return request.has_clip() ? WorkKind::kClip : WorkKind::kTexts; }
 
   // Ends the present stage at `now`, keeping how long it took, and begins `next`.
   void Enter(Stage next, absl::Time now) {

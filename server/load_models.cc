@@ -19,6 +19,7 @@ absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& se
   auto model = std::make_shared<ServedModel>();
   model->config = bundle->config();
   model->weights_sha256 = bundle->weights_sha256();
+  model->temperature = bundle->temperature();
   const PredictorOptions options = {.threads = settings.threads, .kernel = settings.kernel};
   model->make_predictor = [bundle, options] { return Predictor::Create(bundle, options); };
   return model;

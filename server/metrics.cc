@@ -100,6 +100,9 @@ struct Metrics::Impl {
   Family<Histogram>& stage_seconds =
       HistogramOf("scanline_stage_duration_seconds", "Time in each stage of the path.");
   Family<Counter>& tokens = CounterOf("scanline_tokens_total", "Tokens answered, cls not counted.");
+  Family<Counter>& texts = CounterOf("scanline_texts_total", "Texts encoded and answered.");
+  Family<Counter>& text_tokens =
+      CounterOf("scanline_text_tokens_total", "Words or word pieces of them.");
   Family<Counter>& frames_decoded =
       CounterOf("scanline_frames_decoded_total", "Frames that came out of the decoder.");
   Family<Counter>& decode_errors =
@@ -110,12 +113,13 @@ struct Metrics::Impl {
   Family<Histogram>& clip_frames =
       HistogramOf("scanline_clip_frames_decoded", "Frames decoded for one request.");
   Family<Counter>& received_bytes =
-      CounterOf("scanline_received_bytes_total", "Bytes of clips received.");
+      CounterOf("scanline_received_bytes_total", "Bytes of clips and texts received.");
 
   Family<Counter>& batches = CounterOf("scanline_batches_total", "Batches run.");
   Family<Histogram>& batch_requests =
       HistogramOf("scanline_batch_requests", "Requests that shared a batch.");
-  Family<Histogram>& batch_tokens = HistogramOf("scanline_batch_tokens", "Tokens of a batch.");
+  Family<Histogram>& batch_tokens =
+      HistogramOf("scanline_batch_tokens", "Token equivalents of a batch.");
   Family<Histogram>& batch_fill = HistogramOf(
       "scanline_batch_fill_ratio", "Requests of a batch over the most that may share one.");
   Family<Counter>& inference_seconds =
@@ -124,13 +128,14 @@ struct Metrics::Impl {
                                               "The part of it whose result nobody took.");
 
   Family<Gauge>& queue_requests = GaugeOf("scanline_queue_requests", "Requests waiting.");
-  Family<Gauge>& queue_tokens = GaugeOf("scanline_queue_tokens", "Their tokens, where known.");
+  Family<Gauge>& queue_tokens =
+      GaugeOf("scanline_queue_tokens", "Their token equivalents, where known.");
   Family<Gauge>& queue_oldest =
       GaugeOf("scanline_queue_oldest_seconds", "How long the first of them has waited.");
   Gauge& inflight_requests =
       GaugeOf("scanline_inflight_requests", "Requests admitted and not yet answered.").Add({});
   Gauge& inflight_bytes =
-      GaugeOf("scanline_inflight_bytes", "Bytes of clips that they hold.").Add({});
+      GaugeOf("scanline_inflight_bytes", "Bytes of clips and texts that they hold.").Add({});
   Gauge& streams_active =
       GaugeOf("scanline_streams_active", "Calls that send their input in pieces, now.").Add({});
   Family<Gauge>& upload_bytes =
@@ -162,7 +167,8 @@ Metrics::~Metrics() = default;
 void Metrics::RecordRequest(const RequestRecord& record) {
   Impl& m = *impl_;
   const std::string outcome = Outcome(record.status);
-  m.requests.Add({{"model", record.model}, {"task", "classify"}, {"outcome", outcome}}).Increment();
+  m.requests.Add({{"model", record.model}, {"task", record.task}, {"outcome", outcome}})
+      .Increment();
   if (outcome == "client_error" || outcome == "shed") {
     m.rejected.Add({{"reason", ReasonLabel(record.status)}}).Increment();
   }
@@ -177,7 +183,9 @@ void Metrics::RecordRequest(const RequestRecord& record) {
   m.ObserveStage("inference", record.timing.inference);
   if (record.input_bytes > 0) {
     const auto bytes = static_cast<double>(record.input_bytes);
-    m.clip_bytes.Add({}, Powers(65'536, 4, 1 << 30)).Observe(bytes);
+    if (record.task != "embed_text") {
+      m.clip_bytes.Add({}, Powers(65'536, 4, 1 << 30)).Observe(bytes);
+    }
     m.received_bytes.Add({{"method", record.method}}).Increment(bytes);
   }
   if (!record.codec.empty()) {
@@ -188,6 +196,11 @@ void Metrics::RecordRequest(const RequestRecord& record) {
         .Observe(record.clip_seconds);
   }
   if (record.status.ok()) {
+    if (record.usage.texts > 0) {
+      const Labels by = {{"model", record.model}, {"method", record.method}};
+      m.texts.Add(by).Increment(static_cast<double>(record.usage.texts));
+      m.text_tokens.Add(by).Increment(static_cast<double>(record.usage.text_tokens));
+    }
     m.tokens.Add({{"model", record.model}}).Increment(static_cast<double>(record.usage.tokens));
   }
 }

@@ -25,12 +25,13 @@ struct RequestRecord {
   double clip_seconds = 0;
   int64_t input_bytes = 0;
   std::string method = "AnalyzeClip";  // the RPC
+  std::string task;                    // "classify+embed"; "embed_text"; "": refused before known
 };
 
 struct BatchRecord {
   std::string model;
   int requests = 0;
-  int64_t tokens = 0;
+  int64_t tokens = 0;  // equivalents (server/cost.h)
   double seconds = 0;
   double wasted_seconds = 0;  // the share of results that nobody waited for any more
   double fill_ratio = 0;      // requests / the most that may run together

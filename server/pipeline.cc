@@ -1,11 +1,15 @@
 #include "server/pipeline.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "server/cost.h"
+#include "server/texts.h"
 
 namespace scanline {
 namespace {
@@ -21,11 +25,55 @@ void ChargeWaiting(Job& job) {
   job.entered += waited;
 }
 
-// The input is no longer needed: only the decoded pictures are held from here on.
+int64_t ReceivedBytes(const Request& request) {
+  return request.clip_bytes() + request.text_bytes();
+}
+
+// The clip's bytes are no longer needed: only its pictures and the texts are held from here on.
 void ReleaseInput(Job& job) {
-  if (job.request.upload() != nullptr) job.input_bytes = job.request.input_bytes();
+  if (job.request.upload() != nullptr) job.input_bytes = ReceivedBytes(job.request);
   job.request.input = std::string();
-  job.ticket.Resize(static_cast<int64_t>(job.clip.pixels.size()));
+  job.ticket.Resize(static_cast<int64_t>(job.clip.pixels.size()) + job.request.text_bytes());
+}
+
+int64_t CostOf(const Job& job) {
+  const Request& request = job.request;
+  const ModelConfig& config = request.model->config;
+  const auto views = static_cast<int64_t>(job.clip.views.size());
+  int64_t cost = request.model->tokens_per_view() * views + TextCost(config, request.texts);
+  if (request.answer.tasks.rerank) cost += RerankCost(config, request.texts, views);
+  return cost;
+}
+
+// One server that takes texts keeps room for both kinds of work.
+AdmissionLimits LimitsFor(AdmissionLimits limits, const ModelTable& models) {
+  for (const ModelPtr& model : models.all()) limits.keep_shares |= model->takes_texts();
+  return limits;
+}
+
+std::string TaskLabel(const Request& request) {
+  if (request.model == nullptr) return "";
+  if (!request.has_clip()) return "embed_text";
+  const TaskSet& tasks = request.answer.tasks;
+  std::vector<std::string> names;
+  if (tasks.classify) names.push_back("classify");
+  if (tasks.embed) names.push_back("embed");
+  if (tasks.match) names.push_back("match_text");
+  return absl::StrJoin(names, "+");
+}
+
+void CountUsage(const Prediction& prediction, Usage* usage) {
+  usage->tokens = prediction.tokens;
+  usage->texts = static_cast<int64_t>(prediction.texts.size());
+  for (const TextEmbedding& text : prediction.texts) usage->text_tokens += text.tokens;
+}
+
+PredictItem ItemOf(const Job& job) {
+  const Request& request = job.request;
+  return {.clip = request.has_clip() ? &job.clip : nullptr,
+          .cancel = &request.cancel,
+          .tasks = request.answer.tasks,
+          .texts = request.texts.empty() ? nullptr : &request.texts};
 }
 
 absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
@@ -33,6 +81,7 @@ absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
   Reply reply;
   reply.model = job.request.model;
   reply.answer = job.request.answer;
+  reply.prompts = job.request.prompts;
   reply.clip = std::move(job.clip);
   if (!reply.answer.return_frames) std::vector<uint8_t>().swap(reply.clip.pixels);
   reply.prediction = *std::move(outcome);
@@ -49,6 +98,7 @@ RequestRecord MakeRecord(const Job& job, const absl::Status& status) {
   record.timing = job.timing;
   record.input_bytes = job.input_bytes;
   record.method = job.method;
+  record.task = TaskLabel(job.request);
   if (job.decoded) {
     record.codec = job.clip.source.codec;
     record.clip_seconds = job.clip.source.duration_seconds;
@@ -63,7 +113,7 @@ Pipeline::Pipeline(const PipelineOptions& options, const ModelTable& models, Dec
     : options_(options),
       decode_(std::move(decode)),
       metrics_(metrics),
-      admission_(options.admission),
+      admission_(LimitsFor(options.admission, models)),
       upload_budget_(options.upload, &admission_),
       upload_queue_({.max_requests = 1},
                     [this](JobPtr job, absl::Status why) { Finish(std::move(job), why); }),
@@ -107,11 +157,13 @@ void Pipeline::Submit(absl::StatusOr<Request> request, absl::Time received, Done
   job->request.received = received;
   job->entered = received;
   const bool is_upload = job->request.upload() != nullptr;
-  job->input_bytes = is_upload ? kUploadPieceBytes : job->request.input_bytes();
+  job->input_bytes =
+      is_upload ? kUploadPieceBytes + job->request.text_bytes() : ReceivedBytes(job->request);
   job->method = std::move(method);
   if (status.ok()) status = Admit(*job);
   if (!status.ok()) return Finish(std::move(job), std::move(status));
   if (is_upload) return upload_queue_.Push(std::move(job));
+  if (!job->request.has_clip()) return QueueForBatch(std::move(job));
   job->Enter(Stage::kDecodeQueue, absl::Now());
   decode_queue_.Push(std::move(job));
 }
@@ -127,7 +179,7 @@ absl::Status Pipeline::Admit(Job& job) {
         "this server lost its device and is stopping; send the request to another one");
   }
   SCANLINE_RETURN_IF_ERROR(job.request.cancel.Check(Reason::kExpiredInQueue));
-  SCANLINE_ASSIGN_OR_RETURN(job.ticket, admission_.Admit(job.input_bytes, absl::Now()));
+  SCANLINE_ASSIGN_OR_RETURN(job.ticket, admission_.Admit(job.input_bytes, absl::Now(), job.kind()));
   return absl::OkStatus();
 }
 
@@ -192,9 +244,12 @@ void Pipeline::DecodeJob(JobPtr job) {
   if (!clip.ok()) return Finish(std::move(job), std::move(clip).status());
   job->clip = *std::move(clip);
   job->decoded = true;
-  job->tokens =
-      job->request.model->tokens_per_view() * static_cast<int64_t>(job->clip.views.size());
   ReleaseInput(*job);
+  QueueForBatch(std::move(job));
+}
+
+void Pipeline::QueueForBatch(JobPtr job) {
+  job->cost = CostOf(*job);
   job->Enter(Stage::kBatchQueue, absl::Now());
   batch_queue_.Push(std::move(job));
 }
@@ -210,14 +265,13 @@ void Pipeline::RunBatch(Predictor& predictor, std::vector<JobPtr> batch) {
       continue;
     }
     job->Enter(Stage::kInference, start);
-    record.tokens += job->tokens;
+    record.tokens += job->cost;
     live.push_back(std::move(job));
   }
   if (live.empty()) return;
 
   std::vector<PredictItem> items;
-  for (const JobPtr& job : live)
-    items.push_back({.clip = &job->clip, .cancel = &job->request.cancel});
+  for (const JobPtr& job : live) items.push_back(ItemOf(*job));
   std::vector<absl::StatusOr<Prediction>> results = predictor.Predict(items);
   const absl::Time end = absl::Now();
 
@@ -231,10 +285,14 @@ void Pipeline::RunBatch(Predictor& predictor, std::vector<JobPtr> batch) {
     if (absl::Status late = live[i]->request.cancel.Check(Reason::kExpiredInInference, end);
         !late.ok()) {
       results[i] = std::move(late);
-      record.wasted_seconds += record.seconds * static_cast<double>(live[i]->tokens) /
+      record.wasted_seconds += record.seconds * static_cast<double>(live[i]->cost) /
                                static_cast<double>(std::max<int64_t>(record.tokens, 1));
     }
     if (ReasonOf(results[i].status()) == Reason::kDeviceLost) LoseDevice();
+    if (!results[i].ok()) {
+      results[i] =
+          NameText(results[i].status(), live[i]->request.text_prefix(), live[i]->request.prompts);
+    }
     Finish(std::move(live[i]), std::move(results[i]));
   }
   metrics_->RecordBatch(record);
@@ -246,11 +304,11 @@ void Pipeline::LoseDevice() {
 
 void Pipeline::Finish(JobPtr job, absl::StatusOr<Prediction> outcome) {
   const absl::Time now = absl::Now();
-  if (job->request.upload() != nullptr) job->input_bytes = job->request.input_bytes();
+  if (job->request.upload() != nullptr) job->input_bytes = ReceivedBytes(job->request);
   job->EndStage(now);
   job->timing.total = now - job->request.received;
   if (job->decoded) job->usage.frames_decoded = job->clip.stats.frames_walked;
-  if (outcome.ok()) job->usage.tokens = outcome->tokens;
+  if (outcome.ok()) CountUsage(*outcome, &job->usage);
   RequestRecord record = MakeRecord(*job, outcome.status());
   record.usage = job->usage;
   metrics_->RecordRequest(record);

@@ -27,10 +27,10 @@ struct PipelineOptions {
 };
 
 // The one path of every request: admission -> decode queue -> decode pool -> batch queue -> worker
-// -> answer. An upload's job waits in a queue of its own until its bytes are complete or one of the
-// few threads that decode arriving clips is free. Every stage hands the job on by moving it; Finish
-// is the only way out, and records the figures of success and failure alike.
-// docs/life_of_a_request.md walks through it.
+// -> answer. Texts alone go to the batch queue at once. An upload's job waits in a queue of its own
+// until its bytes are complete or one of the few threads that decode arriving clips is free. Every
+// stage hands the job on by moving it; Finish is the only way out, and records the figures of
+// success and failure alike. docs/life_of_a_request.md walks through it.
 class Pipeline {
  public:
   using Decode = std::function<absl::StatusOr<Clip>(const Request&)>;
@@ -73,6 +73,7 @@ class Pipeline {
   absl::Status Admit(Job& job);
   absl::StatusOr<Clip> DecodeInput(const Job& job);
   void DecodeJob(JobPtr job);
+  void QueueForBatch(JobPtr job);
   void RunBatch(Predictor& predictor, std::vector<JobPtr> batch);
   void LoseDevice();
   void Finish(JobPtr job, absl::StatusOr<Prediction> outcome);

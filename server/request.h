@@ -15,8 +15,8 @@
 #include "server/served_model.h"
 #include "server/upload.h"
 
-// A request and its answer as plain data. convert.cc makes the first of a message and a message of
-// the second; nothing between knows gRPC.
+// A request and its answer as plain data. from_proto.cc makes the first of a message and
+// to_proto.cc a message of the second; nothing between knows gRPC.
 
 namespace scanline {
 
@@ -31,20 +31,30 @@ struct FrameInput {
 
 using UploadPtr = std::shared_ptr<Upload>;
 
+// EmbedText: no clip, Request::texts is all.
+struct TextsAlone {};
+
 // What the answer shall hold.
 struct AnswerOptions {
+  TaskSet tasks;
   int top_k = 5;
   float min_score = 0;  // classes below it are left out
   bool include_logits = false;
-  bool windows = false;  // one result a window beside the clip's
+  bool windows = false;            // one result a window beside the clip's
+  bool skip_normalize = false;     // embeddings as they are before any normalisation
+  bool window_embeddings = false;  // those of the windows follow the clip's in `embeddings` too
   bool return_frames = false;
 };
 
 struct Request {
   ModelPtr model;
   std::string id;  // a UUID, or empty
-  // Container bytes, frames, or container bytes that are still arriving.
-  std::variant<std::string, FrameInput, UploadPtr> input;
+  // Container bytes, frames, container bytes that are still arriving, or no clip.
+  std::variant<std::string, FrameInput, UploadPtr, TextsAlone> input;
+  // Those to embed, or to match the clip with, as the model reads them: with prompts, each of the
+  // client's texts is `prompts` neighbours here, one a template.
+  std::vector<std::string> texts;
+  int prompts = 1;
   FrameSpec frame_spec;  // the model's own with the request's overrides
   bool allow_partial = false;
   AnswerOptions answer;
@@ -52,11 +62,22 @@ struct Request {
   Cancel cancel = Cancel();  // the deadline, and the client's cancellation
 
   const UploadPtr* upload() const { return std::get_if<UploadPtr>(&input); }
-  // Those that came: of an upload, so far.
-  int64_t input_bytes() const {
+  // What stands before "texts[i]" in the message that the client sent.
+  std::string text_prefix() const { return has_clip() ? "spec.match_text." : ""; }
+  bool has_clip() const { return !std::holds_alternative<TextsAlone>(input); }
+  // Of the clip, as they came: of an upload, so far.
+  int64_t clip_bytes() const {
     if (upload() != nullptr) return (*upload())->received();
-    const auto* content = std::get_if<std::string>(&input);
-    return static_cast<int64_t>(content ? content->size() : std::get<FrameInput>(input).rgb.size());
+    if (const auto* content = std::get_if<std::string>(&input)) {
+      return static_cast<int64_t>(content->size());
+    }
+    const auto* frames = std::get_if<FrameInput>(&input);
+    return frames != nullptr ? static_cast<int64_t>(frames->rgb.size()) : 0;
+  }
+  int64_t text_bytes() const {
+    int64_t bytes = 0;
+    for (const std::string& text : texts) bytes += static_cast<int64_t>(text.size());
+    return bytes;
   }
 };
 
@@ -74,14 +95,17 @@ struct Timing {
 struct Usage {
   int64_t tokens = 0;  // of all views, cls not counted
   int64_t frames_decoded = 0;
-  int batch_size = 0;  // requests that shared the launch
-  int64_t batch_tokens = 0;
+  int64_t texts = 0;         // encoded: with prompts, every filled template
+  int64_t text_tokens = 0;   // of them
+  int batch_size = 0;        // requests that shared the launch
+  int64_t batch_tokens = 0;  // their cost in token equivalents (server/cost.h)
 };
 
 struct Reply {
   ModelPtr model;
   AnswerOptions answer;
-  Clip clip;  // without pixels, unless answer.return_frames
+  int prompts = 1;  // of prediction.texts that stand for one text of the request
+  Clip clip;        // without pixels, unless answer.return_frames
   Prediction prediction;
   Timing timing;
   Usage usage;

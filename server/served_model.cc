@@ -15,6 +15,16 @@ int64_t ServedModel::tokens_per_view() const {
   return int64_t{b.steps()} * b.grid() * b.grid();
 }
 
+TaskSet ServedModel::tasks() const {
+  TaskSet tasks = {.classify = false};
+  for (const std::string& task : config.tasks) {
+    tasks.classify |= task == "classify";
+    tasks.embed |= task == "embed";
+    tasks.match |= task == "match";
+  }
+  return tasks;
+}
+
 absl::StatusOr<ModelPtr> ModelTable::Find(absl::string_view name) const {
   if (name.empty() && !models_.empty()) return models_.front();
   for (const ModelPtr& model : models_) {

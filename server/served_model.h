@@ -17,11 +17,15 @@ namespace scanline {
 struct ServedModel {
   ModelConfig config;
   std::string weights_sha256;
+  float temperature = 0;  // of TextMatch.score; 0: takes no texts
   std::function<absl::StatusOr<std::unique_ptr<Predictor>>()> make_predictor;
 
   std::string name() const;       // "models/tagger-24"
   std::string full_name() const;  // "models/tagger-24@1.0.0"
   int64_t tokens_per_view() const;
+  bool takes_texts() const { return config.text_tower.has_value(); }
+  bool can_rerank() const { return takes_texts() && config.text_tower->fusion_depth > 0; }
+  TaskSet tasks() const;  // all that it is served for, without rerank
 };
 
 using ModelPtr = std::shared_ptr<const ServedModel>;

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "model/classify.h"
+#include "model/match.h"
+#include "server/texts.h"
 
 namespace scanline {
 namespace {
@@ -79,9 +81,108 @@ void SetUsage(const Usage& usage, v1::Usage* message) {
   message->set_batch_tokens(static_cast<uint32_t>(usage.batch_tokens));
 }
 
+void AddWindow(const Window& window, v1::ClipResult* result) {
+  v1::WindowResult* const message = result->add_windows();
+  *message->mutable_start_offset() = FromSeconds(window.start_seconds);
+  *message->mutable_end_offset() = FromSeconds(window.end_seconds);
+}
+
+void SetAllClasses(const Reply& reply, v1::ClipResult* result) {
+  const ClassifyConfig& config = reply.model->config.classify;
+  const Classification scores = Classify(reply.clip, reply.prediction, config.score);
+  SetClasses(scores.classes, config, reply.answer, result->mutable_classes());
+  for (int i = 0; i < result->windows_size(); ++i) {
+    SetClasses(scores.windows.at(i), config, reply.answer,
+               result->mutable_windows(i)->mutable_classes());
+  }
+}
+
+void SetValues(const std::vector<float>& values, v1::Embedding* message) {
+  message->mutable_values()->Assign(values.begin(), values.end());
+}
+
+// The vector of the stretch [start, end) of the clip.
+void SetEmbedding(const std::vector<float>& values, const Window& from, const Window& to,
+                  v1::Embedding* message) {
+  SetValues(values, message);
+  *message->mutable_start_offset() = FromSeconds(from.start_seconds);
+  *message->mutable_end_offset() = FromSeconds(to.end_seconds);
+}
+
+void SetEmbeddings(const Reply& reply, v1::ClipResult* result) {
+  const Prediction& prediction = reply.prediction;
+  const std::vector<Window>& windows = reply.clip.windows;
+  const ClipEmbeddings vectors = MeanEmbeddings(
+      reply.clip, reply.answer.skip_normalize ? prediction.raw_embeddings : prediction.embeddings);
+  SetEmbedding(vectors.clip, windows.front(), windows.back(), result->add_embeddings());
+  for (size_t i = 0; i < windows.size(); ++i) {
+    if (reply.answer.windows) {
+      SetEmbedding(vectors.windows[i], windows[i], windows[i],
+                   result->mutable_windows(static_cast<int>(i))->mutable_embedding());
+    }
+    if (reply.answer.window_embeddings) {
+      SetEmbedding(vectors.windows[i], windows[i], windows[i], result->add_embeddings());
+    }
+  }
+}
+
+void AddMatches(const std::vector<TextMatch>& matches, bool rerank,
+                google::protobuf::RepeatedPtrField<v1::TextMatch>* messages) {
+  for (const TextMatch& match : matches) {
+    v1::TextMatch* const message = messages->Add();
+    message->set_similarity(match.similarity);
+    message->set_score(match.score);
+    if (rerank) message->set_match_logit(match.match_logit);
+  }
+}
+
+void SetMatches(const Reply& reply, v1::ClipResult* result) {
+  const bool rerank = reply.answer.tasks.rerank;
+  const TextMatches matches =
+      Match(reply.clip, reply.prediction, reply.model->temperature, reply.prompts);
+  AddMatches(matches.clip, rerank, result->mutable_text_matches());
+  for (int i = 0; i < result->windows_size(); ++i) {
+    AddMatches(matches.windows.at(i), rerank, result->mutable_windows(i)->mutable_text_matches());
+  }
+}
+
+void AddWarnings(const std::vector<Notice>& notices,
+                 google::protobuf::RepeatedPtrField<v1::Warning>* warnings) {
+  for (const Notice& notice : notices) {
+    v1::Warning* const warning = warnings->Add();
+    warning->set_reason(notice.reason);
+    warning->set_message(notice.message);
+  }
+}
+
+std::vector<Notice> NoticesOfTexts(const Reply& reply, const std::string& prefix) {
+  if (!reply.model->takes_texts()) return {};
+  return TextNotices(reply.prediction.texts, reply.prompts, *reply.model->config.text_tower,
+                     prefix);
+}
+
 v1::Task TaskOf(const std::string& name) {
   if (name == "classify") return v1::TASK_CLASSIFY;
+  if (name == "embed") return v1::TASK_EMBED;
+  if (name == "match") return v1::TASK_MATCH_TEXT;
   return v1::TASK_UNSPECIFIED;
+}
+
+v1::ScoreKind ScoreKindOf(const ModelConfig& config) {
+  if (config.classify.labels.empty()) return v1::SCORE_KIND_COSINE;
+  return config.classify.score == ScoreKind::kSigmoid ? v1::SCORE_KIND_SIGMOID
+                                                      : v1::SCORE_KIND_SOFTMAX;
+}
+
+// What it says of texts, where it takes any.
+void SetTextFields(const ServedModel& model, v1::Model* message) {
+  if (!model.takes_texts()) return;
+  const TextTowerConfig& tower = *model.config.text_tower;
+  message->set_temperature(model.temperature);
+  message->set_max_text_tokens(static_cast<uint32_t>(
+      tower.type == TextTowerType::kGatedConv ? tower.max_words : tower.max_length));
+  if (!model.config.embed.has_value()) return;
+  for (const std::string& prompt : model.config.embed->prompts) message->add_prompts(prompt);
 }
 
 }  // namespace
@@ -97,26 +198,26 @@ Duration ToProto(absl::Duration duration) {
 }
 
 void ToProto(const Reply& reply, v1::ClipResult* result) {
-  const ClassifyConfig& config = reply.model->config.classify;
-  const Classification scores = Classify(reply.clip, reply.prediction, config.score);
   result->set_model(reply.model->full_name());
-  SetClasses(scores.classes, config, reply.answer, result->mutable_classes());
   if (reply.answer.windows) {
-    for (size_t i = 0; i < reply.clip.windows.size(); ++i) {
-      v1::WindowResult* const window = result->add_windows();
-      *window->mutable_start_offset() = FromSeconds(reply.clip.windows[i].start_seconds);
-      *window->mutable_end_offset() = FromSeconds(reply.clip.windows[i].end_seconds);
-      SetClasses(scores.windows.at(i), config, reply.answer, window->mutable_classes());
-    }
+    for (const Window& window : reply.clip.windows) AddWindow(window, result);
   }
+  if (reply.answer.tasks.classify) SetAllClasses(reply, result);
+  if (reply.answer.tasks.embed) SetEmbeddings(reply, result);
+  if (reply.answer.tasks.match) SetMatches(reply, result);
   SetSampling(reply.clip, result->mutable_sampling());
   SetTiming(reply.timing, result->mutable_timing());
   SetUsage(reply.usage, result->mutable_usage());
-  for (const Notice& notice : reply.clip.notices) {
-    v1::Warning* const warning = result->add_warnings();
-    warning->set_reason(notice.reason);
-    warning->set_message(notice.message);
+  AddWarnings(reply.clip.notices, result->mutable_warnings());
+  AddWarnings(NoticesOfTexts(reply, "spec.match_text."), result->mutable_warnings());
+}
+
+void ToProto(const Reply& reply, v1::EmbedTextResponse* response) {
+  for (const TextEmbedding& text : reply.prediction.texts) {
+    SetValues(text.values, response->add_embeddings());
   }
+  SetTiming(reply.timing, response->mutable_timing());
+  AddWarnings(NoticesOfTexts(reply, ""), response->mutable_warnings());
 }
 
 void ToProto(const ServedModel& model, v1::Model::State state, v1::Model* message) {
@@ -136,8 +237,11 @@ void ToProto(const ServedModel& model, v1::Model::State state, v1::Model* messag
   for (const std::string& label : config.classify.labels) message->add_labels(label);
   message->set_labels_source(config.labels_source);
   message->set_license(config.license);
-  message->set_score_kind(config.classify.score == ScoreKind::kSigmoid ? v1::SCORE_KIND_SIGMOID
-                                                                       : v1::SCORE_KIND_SOFTMAX);
+  message->set_score_kind(ScoreKindOf(config));
+  if (config.embed.has_value()) {
+    message->set_embedding_dim(static_cast<uint32_t>(config.embed->dim));
+  }
+  SetTextFields(model, message);
 }
 
 }  // namespace scanline

@@ -18,17 +18,29 @@ absl::Time Deadline(const grpc::CallbackServerContext& context, const DeadlineRu
   return std::min(absl::FromChrono(given), now + rule.most);
 }
 
-// One AnalyzeClip call. gRPC calls OnDone after Finish and after OnCancel, if that came; only then
-// does the object go, so the pipeline's answer always finds it.
-class AnalyzeClipCall final : public grpc::ServerUnaryReactor {
- public:
-  AnalyzeClipCall(grpc::CallbackServerContext* context, v1::AnalyzeClipResponse* response,
-                  Pipeline* pipeline, Cancel cancel)
-      : context_(context), response_(response), pipeline_(pipeline), cancel_(std::move(cancel)) {}
+void Fill(const Reply& reply, v1::AnalyzeClipResponse* response) {
+  ToProto(reply, response->mutable_result());
+}
+void Fill(const Reply& reply, v1::EmbedTextResponse* response) { ToProto(reply, response); }
 
-  void Answer(absl::StatusOr<Reply> reply) {
-    if (reply.ok()) ToProto(*reply, response_->mutable_result());
-    Finish(EndOfCall(reply.status(), "AnalyzeClip", context_));
+// One call of one message each way. gRPC calls OnDone after Finish and after OnCancel, if that
+// came; only then does the object go, so the pipeline's answer always finds it.
+template <typename Response>
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  UnaryCall(const char* method, grpc::CallbackServerContext* context, Response* response,
+            Pipeline* pipeline, Cancel cancel)
+      : method_(method),
+        context_(context),
+        response_(response),
+        pipeline_(pipeline),
+        cancel_(std::move(cancel)) {}
+
+  // Hands the request, or what is wrong with it, to the pipeline.
+  void Submit(absl::StatusOr<Request> request, absl::Time received) {
+    pipeline_->Submit(
+        std::move(request), received,
+        [this](absl::StatusOr<Reply> reply) { Answer(std::move(reply)); }, method_);
   }
 
   void OnCancel() override {
@@ -39,8 +51,14 @@ class AnalyzeClipCall final : public grpc::ServerUnaryReactor {
   void OnDone() override { delete this; }
 
  private:
+  void Answer(absl::StatusOr<Reply> reply) {
+    if (reply.ok()) Fill(*reply, response_);
+    Finish(EndOfCall(reply.status(), method_, context_));
+  }
+
+  const char* const method_;
   grpc::CallbackServerContext* const context_;
-  v1::AnalyzeClipResponse* const response_;
+  Response* const response_;
   Pipeline* const pipeline_;
   const Cancel cancel_;
 };
@@ -60,18 +78,30 @@ grpc::Status NotServed(const std::string& what) {
 
 }  // namespace
 
+template <typename Message, typename Response>
+grpc::ServerUnaryReactor* VideoService::Take(const char* method,
+                                             grpc::CallbackServerContext* context,
+                                             const Message* request, Response* response) {
+  const absl::Time received = absl::Now();
+  const Cancel cancel(Deadline(*context, deadlines_, received));
+  auto* const call = new UnaryCall<Response>(method, context, response, pipeline_, cancel);
+  // gRPC made this message for this call alone and never looks at it again; taking the bytes out of
+  // it saves a copy of up to 16 MiB and lets them go as soon as they are decoded.
+  auto& message = const_cast<Message&>(*request);
+  call->Submit(FromProto(message, *models_, limits_, cancel), received);
+  return call;
+}
+
 grpc::ServerUnaryReactor* VideoService::AnalyzeClip(grpc::CallbackServerContext* context,
                                                     const v1::AnalyzeClipRequest* request,
                                                     v1::AnalyzeClipResponse* response) {
-  const absl::Time received = absl::Now();
-  const Cancel cancel(Deadline(*context, deadlines_, received));
-  auto* const call = new AnalyzeClipCall(context, response, pipeline_, cancel);
-  // gRPC made this message for this call alone and never looks at it again; taking the bytes out of
-  // it saves a copy of up to 16 MiB and lets them go as soon as they are decoded.
-  auto& message = const_cast<v1::AnalyzeClipRequest&>(*request);
-  pipeline_->Submit(FromProto(message, *models_, limits_, cancel), received,
-                    [call](absl::StatusOr<Reply> reply) { call->Answer(std::move(reply)); });
-  return call;
+  return Take("AnalyzeClip", context, request, response);
+}
+
+grpc::ServerUnaryReactor* VideoService::EmbedText(grpc::CallbackServerContext* context,
+                                                  const v1::EmbedTextRequest* request,
+                                                  v1::EmbedTextResponse* response) {
+  return Take("EmbedText", context, request, response);
 }
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* VideoService::UploadClip(
@@ -87,14 +117,6 @@ grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>*
 VideoService::StreamAnalyze(grpc::CallbackServerContext* /*context*/) {
   return new Refusal<grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>>(
       NotServed("StreamAnalyze"));
-}
-
-grpc::ServerUnaryReactor* VideoService::EmbedText(grpc::CallbackServerContext* context,
-                                                  const v1::EmbedTextRequest* /*request*/,
-                                                  v1::EmbedTextResponse* /*response*/) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(NotServed("EmbedText"));
-  return reactor;
 }
 
 }  // namespace scanline

@@ -39,14 +39,20 @@ class VideoService final
   grpc::ServerReadReactor<grpc::ByteBuffer>* UploadClip(grpc::CallbackServerContext* context,
                                                         grpc::ByteBuffer* response) override;
 
-  // Not served yet: UNIMPLEMENTED, with a sentence.
-  grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>* StreamAnalyze(
-      grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* EmbedText(grpc::CallbackServerContext* context,
                                       const v1::EmbedTextRequest* request,
                                       v1::EmbedTextResponse* response) override;
 
+  // Not served yet: UNIMPLEMENTED, with a sentence.
+  grpc::ServerBidiReactor<v1::StreamAnalyzeRequest, v1::StreamAnalyzeResponse>* StreamAnalyze(
+      grpc::CallbackServerContext* context) override;
+
  private:
+  // A call of one message each way, on its way through the pipeline.
+  template <typename Message, typename Response>
+  grpc::ServerUnaryReactor* Take(const char* method, grpc::CallbackServerContext* context,
+                                 const Message* request, Response* response);
+
   Pipeline* const pipeline_;
   const ModelTable* const models_;
   const RequestLimits limits_;

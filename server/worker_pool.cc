@@ -1,16 +1,26 @@
 #include "server/worker_pool.h"
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "base/status_macros.h"
 
 namespace scanline {
 namespace {
 
 using Predictors = std::unordered_map<const ServedModel*, std::unique_ptr<Predictor>>;
+
+// A word that the model knows; "" where its vocabulary has no plain one.
+std::string KnownWord(const TextTowerConfig& tower) {
+  for (const std::string& word : tower.vocab) {
+    if (!word.empty() && std::all_of(word.begin(), word.end(), absl::ascii_islower)) return word;
+  }
+  return "";
+}
 
 // A black clip of one view, as the model takes it.
 Clip WarmUpClip(const ModelConfig& config) {
@@ -31,7 +41,11 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakeWarm(const ServedModel& model) {
   SCANLINE_ASSIGN_OR_RETURN(std::unique_ptr<Predictor> predictor, model.make_predictor());
   const Clip clip = WarmUpClip(model.config);
   const Cancel never;
-  const PredictItem item{.clip = &clip, .cancel = &never};
+  PredictItem item{.clip = &clip, .cancel = &never, .tasks = model.tasks()};
+  std::vector<std::string> texts;
+  if (model.takes_texts()) texts.push_back(KnownWord(*model.config.text_tower));
+  item.tasks.match = !texts.empty() && !texts[0].empty();
+  if (item.tasks.match) item.texts = &texts;
   SCANLINE_RETURN_IF_ERROR(predictor->Predict({&item, 1}).front().status());
   return predictor;
 }

@@ -188,9 +188,15 @@ const Choices<std::string>& RuleChoices() {
   return *kAll;
 }
 
+const Choices<std::string>& PoolChoices() {
+  static const auto* const kAll = new Choices<std::string>(Names({"cls", "avg", "cls+avg"}));
+  return *kAll;
+}
+
 void AddImportFlags(CLI::App& app, Args::Import& a) {
   app.add_option("FILE", a.file);
   app.add_option("--labels", a.labels);
+  app.add_option("--vocab", a.vocab);
   app.add_option("--name", a.name);
   app.add_option("--output,-o", a.output);
   app.add_option("--license", a.license);
@@ -200,6 +206,11 @@ void AddImportFlags(CLI::App& app, Args::Import& a) {
   app.add_option("--size", a.size)->check(NumberCheck("pixels from 1 to 4096", 1, true, 4096));
   app.add_option("--tubelet", a.tubelet)
       ->check(NumberCheck("a number from 1 to 1024", 1, true, 1024));
+  AddChoice(app, "--pool", a.pool, PoolChoices())->default_str("");
+  app.add_flag("--no-keep-temporal", a.no_keep_temporal);
+  app.add_option("--heads", a.heads)->check(NumberCheck("a number from 1 to 1024", 1, true, 1024));
+  app.add_option("--max-text-length", a.max_text_length)
+      ->check(NumberCheck("tokens from 3 to 16384", 3, true, 16384));
   AddChoice(app, "--rule", a.rule, RuleChoices())->default_str("");
   app.add_option("--temporal-views", a.temporal_views)
       ->check(NumberCheck("a number from 1 to 64", 1, true, 64));
@@ -396,7 +407,10 @@ std::string SearchContradiction(const Args::Search& a) {
 std::string Contradiction(const Args& a) {
   if (a.verb == Verb::kImport) {
     if (a.import.file.empty()) return "no FILE: name a .pth or a .safetensors";
-    if (a.import.labels.empty()) return "--labels is missing: a list (kinetics400, ...) or a file";
+    if (a.import.labels.empty() && a.import.vocab.empty()) {
+      return "--labels is missing: a list (kinetics400, ...) or a file; of a multimodal model, "
+             "--vocab FILE";
+    }
     if (a.import.name.empty()) return "--name is missing: what the model shall be called";
   }
   if (a.verb == Verb::kEval) {

@@ -77,6 +77,7 @@ struct Args {
   struct Import {
     std::string file;
     std::string labels;
+    std::string vocab;
     std::string name;
     std::string output = ".";
     std::string license = "not stated";
@@ -84,6 +85,10 @@ struct Args {
     int frames = 0;
     int size = 0;
     int tubelet = 0;
+    std::string pool;
+    bool no_keep_temporal = false;
+    int heads = 0;
+    int max_text_length = 0;
     std::string rule;
     int temporal_views = 0;
     int spatial_views = 0;

@@ -201,10 +201,13 @@ Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
     case Verb::kImport:
       return R"(Make a model folder of a VideoMamba checkpoint. Nothing in FILE is executed.
 Usage: scanline import FILE --labels NAME|FILE --name NAME [FLAGS]
+       scanline import FILE --vocab FILE --name NAME [FLAGS]
   scanline import t16.pth --labels kinetics400 --name k400-t16 -o models
+  scanline import msrvtt.pth --vocab bert/vocab.txt --name msrvtt -o models
   scanline import b.safetensors --labels b.txt --name b --mixer videomambapro_v2
 What it is
   --labels NAME|FILE     kinetics400, ssv2, ucf101, hmdb51, ava; or one a line
+  --vocab FILE           of a model of video and text: BERT's vocab.txt
   --name NAME            of the model
   -o, --output DIR       the folder becomes DIR/NAME [.]
   --license TEXT         of the weights [not stated]
@@ -216,6 +219,9 @@ What the file does not say (unset: as it was trained)
   --rule RULE            k400_sparse, k400_dense, ssv2, uniform, middle
   --temporal-views N     stretches to average;  --spatial-views N  crops
                          [ssv2: rule ssv2, 2 x 3; else k400_sparse, 4 x 3]
+  --heads N              of the text tower [one for every 64 of its width]
+  --max-text-length N    tokens [32];  --pool cls, avg, cls+avg [cls+avg]
+  --no-keep-temporal     one vector a clip, not the mean of one a frame
   --drop-unexpected      leave out tensors that the model does not have
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --config FILE          TOML, key = flag

@@ -46,11 +46,18 @@ ImportOptions OptionsOf(const Args::Import& a, const Interrupt& interrupt) {
   options.file = a.file;
   options.labels = a.labels;
   options.labels_folder = LabelsFolder();
+  options.vocab = a.vocab;
   options.name = a.name;
   options.output = a.output;
   options.license = a.license;
-  options.plan.architecture = {
-      .mixer = a.mixer, .frames = a.frames, .size = a.size, .tubelet = a.tubelet};
+  options.plan.architecture = {.mixer = a.mixer,
+                               .frames = a.frames,
+                               .size = a.size,
+                               .tubelet = a.tubelet,
+                               .multimodal = {.pool = a.pool,
+                                              .keep_temporal = !a.no_keep_temporal,
+                                              .heads = a.heads,
+                                              .max_text_length = a.max_text_length}};
   options.plan.drop_unexpected = a.drop_unexpected;
   options.use = {
       .rule = a.rule, .temporal_views = a.temporal_views, .spatial_views = a.spatial_views};

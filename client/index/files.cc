@@ -69,7 +69,7 @@ absl::StatusOr<uint64_t> SizeOf(int fd, const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
-  SCANLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  SCANLINE_ASSIGN_OR_RETURN(const FileView file, FileView::Open(path));
   return std::string(file.bytes());
 }
 
@@ -84,11 +84,11 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view text) {
   return Rename(part, path);
 }
 
-absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
+absl::StatusOr<FileView> FileView::Open(const std::string& path) {
   const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.ok()) return FileError("read", path);
   SCANLINE_ASSIGN_OR_RETURN(const uint64_t size, SizeOf(fd.get(), path));
-  MappedFile file;
+  FileView file;
   if (size == 0) return file;
   void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return FileError("read", path);
@@ -97,14 +97,14 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   return file;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
+FileView::FileView(FileView&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+FileView& FileView::operator=(FileView&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
 }
-MappedFile::~MappedFile() {
+FileView::~FileView() {
   if (data_ != nullptr) munmap(const_cast<char*>(data_), size_);
 }
 

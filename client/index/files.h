@@ -44,13 +44,13 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view text);
 
 // A file's first `bytes` bytes in memory, to read. Stays what it is when the name is given to
 // another file.
-class MappedFile {
+class FileView {
  public:
-  static absl::StatusOr<MappedFile> Open(const std::string& path);  // NOT_FOUND: there is none
-  MappedFile() = default;
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-  ~MappedFile();
+  static absl::StatusOr<FileView> Open(const std::string& path);  // NOT_FOUND: there is none
+  FileView() = default;
+  FileView(FileView&& other) noexcept;
+  FileView& operator=(FileView&& other) noexcept;
+  ~FileView();
   absl::string_view bytes() const { return {data_, size_}; }
 
  private:

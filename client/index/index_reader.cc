@@ -15,13 +15,13 @@ using index_layout::PathOf;
 
 constexpr int kTries = 100;  // A writer replaces its files seldom, and takes moments for it.
 
-absl::StatusOr<MappedFile> MapPart(const std::string& folder, const char* name, bool replacing) {
+absl::StatusOr<FileView> MapPart(const std::string& folder, const char* name, bool replacing) {
   const std::string path = PathOf(folder, name);
   if (replacing) {
-    auto next = MappedFile::Open(path + index_layout::kNext);
+    auto next = FileView::Open(path + index_layout::kNext);
     if (!absl::IsNotFound(next.status())) return next;
   }
-  return MappedFile::Open(path);
+  return FileView::Open(path);
 }
 
 }  // namespace

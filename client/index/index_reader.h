@@ -46,8 +46,8 @@ class IndexReader {
 
   std::string folder_;
   IndexInfo info_;
-  MappedFile rows_file_;
-  MappedFile items_file_;
+  FileView rows_file_;
+  FileView items_file_;
   absl::Span<const float> rows_;
   mutable Mutex mu_;
   mutable std::vector<uint64_t> line_ends_ ABSL_GUARDED_BY(mu_);  // one past the line's end

@@ -269,7 +269,7 @@ absl::Status IndexWriter::CommitIfCheap() {
 absl::Status IndexWriter::WriteKeptRows(const std::vector<IndexedFile>& kept) {
   const std::string path = PathOf(layout::kRows);
   const std::string next = path + layout::kNext;
-  SCANLINE_ASSIGN_OR_RETURN(const MappedFile from, MappedFile::Open(path));
+  SCANLINE_ASSIGN_OR_RETURN(const FileView from, FileView::Open(path));
   Step();
   const OwnedFd to(open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!to.ok()) return FileError("write", next);

@@ -4,19 +4,13 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "base/error.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/names.h"
 
 namespace scanline {
 namespace {
 
-constexpr int64_t kMaxSide = 16'384;  // As model/config.cc has it.
-constexpr int kMaxDepth = 1024;
 constexpr int kImageFrames = 8;  // What the official code gives an image model by default.
 
 template <typename... Parts>
@@ -29,48 +23,13 @@ absl::Status WrongOption(const Parts&... parts) {
   return MakeError(Reason::kFieldInvalid, absl::StrCat(parts...));
 }
 
-// The shape of a tensor that must be there, with `dimensions` sides of which none is senseless.
-absl::StatusOr<std::vector<int64_t>> Shape(const TensorShapes& shapes, const std::string& name,
-                                           std::initializer_list<size_t> dimensions) {
-  const auto at = shapes.find(name);
-  if (at == shapes.end()) {
-    std::vector<std::string> names;
-    for (const auto& item : shapes) names.push_back(item.first);
-    return Invalid("these are not the weights of a VideoMamba: there is no ", name,
-                   names.empty() ? std::string() : "; there are " + ShortGroups(names));
-  }
-  const std::vector<int64_t>& shape = at->second;
-  bool good = false;
-  for (size_t wanted : dimensions) good = good || shape.size() == wanted;
-  for (int64_t side : shape) good = good && side >= 1 && side <= kMaxSide;
-  if (!good) {
-    return Invalid(name, " has the shape [", absl::StrJoin(shape, ", "),
-                   "], which no VideoMamba has");
-  }
-  return shape;
-}
-
-int DepthOf(const TensorShapes& shapes) {
-  int depth = 0;
-  for (const auto& item : shapes) {
-    absl::string_view rest = item.first;
-    int layer = 0;
-    if (!absl::StartsWith(rest, "layers.")) continue;
-    rest.remove_prefix(7);
-    const size_t dot = rest.find('.');
-    if (dot == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, dot), &layer)) continue;
-    if (layer >= 0 && layer < kMaxDepth) depth = std::max(depth, layer + 1);
-  }
-  return depth;
-}
-
 // Sizes of the mixer, from the first layer; that the others agree is for the comparison with
 // ExpectedTensors to say.
 absl::Status InferMixer(const TensorShapes& shapes, BackboneConfig* out) {
   const std::string mixer = "layers.0.mixer.";
-  SCANLINE_ASSIGN_OR_RETURN(const auto a_log, Shape(shapes, mixer + "A_log", {2}));
-  SCANLINE_ASSIGN_OR_RETURN(const auto conv, Shape(shapes, mixer + "conv1d.weight", {3}));
-  SCANLINE_ASSIGN_OR_RETURN(const auto dt_proj, Shape(shapes, mixer + "dt_proj.weight", {2}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto a_log, ShapeOf(shapes, mixer + "A_log", {2}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto conv, ShapeOf(shapes, mixer + "conv1d.weight", {3}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto dt_proj, ShapeOf(shapes, mixer + "dt_proj.weight", {2}));
   if (a_log[0] % out->embed_dim != 0) {
     return Invalid(mixer, "A_log has ", a_log[0], " rows, no multiple of the width ",
                    out->embed_dim);
@@ -105,7 +64,7 @@ absl::Status InferPreset(const TensorShapes& shapes, const std::string& wanted, 
 }
 
 absl::Status InferSize(const TensorShapes& shapes, int wanted, Architecture* out) {
-  SCANLINE_ASSIGN_OR_RETURN(const auto position, Shape(shapes, "pos_embed", {3}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto position, ShapeOf(shapes, "pos_embed", {3}));
   const int64_t patches = position[1] - 1;
   const auto grid = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(patches))));
   if (grid < 1 || grid * grid != patches) {
@@ -123,7 +82,7 @@ absl::Status InferSize(const TensorShapes& shapes, int wanted, Architecture* out
 absl::Status InferFrames(const TensorShapes& shapes, int wanted, Architecture* out) {
   BackboneConfig& backbone = out->backbone;
   if (!out->image) {
-    SCANLINE_ASSIGN_OR_RETURN(const auto temporal, Shape(shapes, "temporal_pos_embedding", {3}));
+    SCANLINE_ASSIGN_OR_RETURN(const auto temporal, ShapeOf(shapes, "temporal_pos_embedding", {3}));
     out->stored_frames = static_cast<int>(temporal[1]) * backbone.tubelet;
   }
   backbone.frames = wanted > 0 ? wanted : out->image ? kImageFrames : out->stored_frames;
@@ -135,7 +94,7 @@ absl::Status InferFrames(const TensorShapes& shapes, int wanted, Architecture* o
 }
 
 absl::Status InferPatch(const TensorShapes& shapes, int wanted_tubelet, Architecture* out) {
-  SCANLINE_ASSIGN_OR_RETURN(const auto patch, Shape(shapes, "patch_embed.proj.weight", {4, 5}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto patch, ShapeOf(shapes, "patch_embed.proj.weight", {4, 5}));
   out->image = patch.size() == 4;
   out->backbone.embed_dim = static_cast<int>(patch[0]);
   out->backbone.patch = static_cast<int>(patch.back());
@@ -153,9 +112,14 @@ absl::Status InferClasses(const TensorShapes& shapes, int* classes) {
         "there is no class head (head.weight): this is a pre-trained backbone, which must be "
         "fine-tuned before it can classify");
   }
-  SCANLINE_ASSIGN_OR_RETURN(const auto head, Shape(shapes, "head.weight", {2}));
+  SCANLINE_ASSIGN_OR_RETURN(const auto head, ShapeOf(shapes, "head.weight", {2}));
   *classes = static_cast<int>(head[0]);
   return absl::OkStatus();
+}
+
+bool HasTextTower(const TensorShapes& shapes) {
+  const auto text = shapes.lower_bound("text_encoder.");
+  return text != shapes.end() && absl::StartsWith(text->first, "text_encoder.");
 }
 
 }  // namespace
@@ -179,12 +143,19 @@ absl::StatusOr<Architecture> InferArchitecture(const TensorShapes& shapes,
                                                const ArchitectureOptions& options) {
   Architecture result;
   SCANLINE_RETURN_IF_ERROR(InferPatch(shapes, options.tubelet, &result));
-  result.backbone.depth = DepthOf(shapes);
+  result.backbone.depth = LayersUnder(shapes, "layers.");
   SCANLINE_RETURN_IF_ERROR(InferMixer(shapes, &result.backbone));
   SCANLINE_RETURN_IF_ERROR(InferPreset(shapes, options.mixer, &result));
   SCANLINE_RETURN_IF_ERROR(InferSize(shapes, options.size, &result));
   SCANLINE_RETURN_IF_ERROR(InferFrames(shapes, options.frames, &result));
-  SCANLINE_RETURN_IF_ERROR(InferClasses(shapes, &result.classes));
+  if (!HasTextTower(shapes)) {
+    SCANLINE_RETURN_IF_ERROR(InferClasses(shapes, &result.classes));
+    return result;
+  }
+  SCANLINE_RETURN_IF_ERROR(
+      InferMultimodal(shapes, options.multimodal, &result.multimodal.emplace()));
+  result.backbone.pool = result.multimodal->pool;
+  result.backbone.still_as_image = result.backbone.tubelet == 1;
   return result;
 }
 

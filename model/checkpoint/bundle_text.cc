@@ -12,70 +12,123 @@ constexpr char kSsv2[] = "ssv2";  // the list and the sampling rule
 
 json BackboneJson(const Architecture& architecture) {
   const BackboneConfig& b = architecture.backbone;
-  return {{"arch", "videomamba"},
-          {"embed_dim", b.embed_dim},
-          {"depth", b.depth},
-          {"d_state", b.d_state},
-          {"d_conv", b.d_conv},
-          {"expand", b.expand},
-          {"dt_rank", b.dt_rank},
-          {"norm", b.norm == NormKind::kRms ? "rms" : "layer"},
-          {"norm_eps", 1e-5},
-          {"patch", b.patch},
-          {"tubelet", b.tubelet},
-          {"frames", b.frames},
-          {"size", b.size},
-          {"scan_order", "spatial_first"},
-          {"mixer", architecture.mixer},
-          {"pool", "cls"}};
+  json section = {{"arch", "videomamba"},
+                  {"embed_dim", b.embed_dim},
+                  {"depth", b.depth},
+                  {"d_state", b.d_state},
+                  {"d_conv", b.d_conv},
+                  {"expand", b.expand},
+                  {"dt_rank", b.dt_rank},
+                  {"norm", b.norm == NormKind::kRms ? "rms" : "layer"},
+                  {"norm_eps", 1e-5},
+                  {"patch", b.patch},
+                  {"tubelet", b.tubelet},
+                  {"frames", b.frames},
+                  {"size", b.size},
+                  {"scan_order", "spatial_first"},
+                  {"mixer", architecture.mixer},
+                  {"pool", PoolName(b.pool)}};
+  if (b.still_as_image) section["still_as_image"] = true;
+  return section;
+}
+
+// What the official loaders do: classifiers, short side to the model's size, the centre cut out;
+// multimodal models, the whole picture made square. ImageNet mean and deviation.
+json PreprocessJson(const Architecture& architecture) {
+  return {{"resize", architecture.multimodal ? "square_bicubic" : "short_side_bilinear"},
+          {"size", architecture.backbone.size},
+          {"crop", "center"},
+          {"mean", {0.485, 0.456, 0.406}},
+          {"std", {0.229, 0.224, 0.225}},
+          {"range", "unit"}};
+}
+
+json EmbedJson(const EmbedConfig& embed) {
+  return {{"dim", embed.dim},
+          {"normalize", embed.normalize},
+          {"keep_temporal", embed.keep_temporal},
+          {"pool_norm", embed.pool_norm},
+          {"prompts", embed.prompts}};
+}
+
+json TextTowerJson(const TextTowerConfig& text) {
+  return {{"type", "bert"},
+          {"vocab", "vocab.txt"},
+          {"dim", text.dim},
+          {"depth", text.depth},
+          {"fusion_depth", text.fusion_depth},
+          {"heads", text.heads},
+          {"intermediate", text.intermediate},
+          {"max_positions", text.max_positions},
+          {"max_length", text.max_length},
+          {"official_cleanup", text.official_cleanup},
+          {"special_tokens", text.special_tokens}};
 }
 
 const char* Score(const LabelList& labels) { return labels.exclusive ? "softmax" : "sigmoid"; }
 
 }  // namespace
 
-BundleUse UseFor(const LabelList& labels, const BundleUse& wanted) {
-  const bool ssv2 = labels.name == kSsv2;
+BundleUse UseFor(const Architecture& architecture, const LabelList& labels,
+                 const BundleUse& wanted) {
+  BundleUse official = {.rule = "k400_sparse", .temporal_views = 4, .spatial_views = 3};
+  if (labels.name == kSsv2) official = {kSsv2, 2, 3};
+  if (architecture.multimodal) official = {"middle", 1, 1};
   BundleUse use = wanted;
-  if (use.rule.empty()) use.rule = ssv2 ? kSsv2 : "k400_sparse";
-  if (use.temporal_views == 0) use.temporal_views = ssv2 ? 2 : 4;
-  if (use.spatial_views == 0) use.spatial_views = 3;
+  if (use.rule.empty()) use.rule = official.rule;
+  if (use.temporal_views == 0) use.temporal_views = official.temporal_views;
+  if (use.spatial_views == 0) use.spatial_views = official.spatial_views;
   return use;
 }
 
 std::string ConfigText(const Architecture& architecture, const LabelList& labels,
                        const BundleUse& use, const BundleFacts& facts) {
-  const json config = {
+  const bool multimodal = architecture.multimodal.has_value();
+  json config = {
       {"format", 1},
       {"name", facts.name},
       {"version", "1"},
       {"license", facts.license},
-      {"tasks", {"classify"}},
+      {"tasks", multimodal ? json::array({"embed", "match"}) : json::array({"classify"})},
       {"backbone", BackboneJson(architecture)},
-      // What the official loaders do: short side to the model's size, ImageNet mean and deviation.
-      {"preprocess",
-       {{"resize", "short_side_bilinear"},
-        {"size", architecture.backbone.size},
-        {"crop", "center"},
-        {"mean", {0.485, 0.456, 0.406}},
-        {"std", {0.229, 0.224, 0.225}},
-        {"range", "unit"}}},
+      {"preprocess", PreprocessJson(architecture)},
       {"sampling",
        {{"rule", use.rule},
         {"temporal_views", use.temporal_views},
-        {"spatial_views", use.spatial_views}}},
-      {"classify",
-       {{"score", Score(labels)},
-        {"labels", "labels.txt"},
-        {"label_index_offset", labels.index_offset}}},
-      {"weights", {{"file", "model.safetensors"}, {"sha256", facts.weights_sha256}}},
-      {"source",
-       {{"file", facts.source_file},
-        {"sha256", facts.source_sha256},
-        {"note", facts.source_note}}}};
+        {"spatial_views", use.spatial_views}}}};
+  if (multimodal) {
+    config["embed"] = EmbedJson(architecture.multimodal->embed);
+    config["text_tower"] = TextTowerJson(architecture.multimodal->text);
+  } else {
+    config["classify"] = {{"score", Score(labels)},
+                          {"labels", "labels.txt"},
+                          {"label_index_offset", labels.index_offset}};
+  }
+  config["weights"] = {{"file", "model.safetensors"}, {"sha256", facts.weights_sha256}};
+  config["source"] = {
+      {"file", facts.source_file}, {"sha256", facts.source_sha256}, {"note", facts.source_note}};
   // A file's name need not be UTF-8; a config must be.
   return config.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
+
+namespace {
+
+std::string TextRows(const Architecture& architecture, const LabelList& labels) {
+  if (!architecture.multimodal) {
+    return absl::StrCat("| classes | ", labels.labels.size(), ", ",
+                        labels.name.empty() ? "from a list of the user's"
+                                            : absl::StrCat("list `", labels.name, "`"),
+                        ", ", Score(labels), " |\n");
+  }
+  const Multimodal& m = *architecture.multimodal;
+  return absl::StrCat("| embedding | ", m.embed.dim, " values, pool `", PoolName(m.pool), "`",
+                      m.embed.keep_temporal ? " of each frame" : "", " |\n| text | BERT, ",
+                      m.text.depth, " layers of width ", m.text.dim, ", ", m.text.heads,
+                      " heads, then ", m.text.fusion_depth, " fusion layers; ", m.words,
+                      " words, texts of ", m.text.max_length, " tokens |\n");
+}
+
+}  // namespace
 
 std::string CardText(const Architecture& architecture, const LabelList& labels,
                      const BundleUse& use, const BundleFacts& facts) {
@@ -88,9 +141,8 @@ std::string CardText(const Architecture& architecture, const LabelList& labels,
       facts.parameters, " values, SHA-256 `", facts.weights_sha256, "` |\n| backbone | ", b.depth,
       " layers of width ", b.embed_dim, ", mixer `", architecture.mixer, "` |\n| input | ",
       b.frames, " frames of ", b.size, " px; ", use.temporal_views, " x ", use.spatial_views,
-      " views, rule `", use.rule, "` |\n| classes | ", labels.labels.size(), ", ",
-      labels.name.empty() ? "from a list of the user's" : absl::StrCat("list `", labels.name, "`"),
-      ", ", Score(labels), " |\n\nAccuracy: not measured here.\n");
+      " views, rule `", use.rule, "` |\n", TextRows(architecture, labels),
+      "\nAccuracy: not measured here.\n");
 }
 
 }  // namespace scanline

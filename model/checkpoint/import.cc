@@ -74,14 +74,26 @@ void ReportRead(const Checkpoint& checkpoint, const NamedTensors& names, ImportR
   }
 }
 
-void ReportPlan(const ImportPlan& plan, const LabelList& labels, const BundleUse& use,
+void ReportText(const Multimodal& m, std::vector<std::string>* lines) {
+  const TextTowerConfig& text = m.text;
+  lines->push_back(absl::StrCat("inferred  text: BERT, ", text.depth, " layers of width ", text.dim,
+                                ", then ", text.fusion_depth, " fusion layers; embeddings of ",
+                                m.embed.dim, " values"));
+  lines->push_back(absl::StrCat("assumed   ", text.heads, " attention heads (--heads), texts of ",
+                                text.max_length, " tokens (--max-text-length), pool ",
+                                PoolName(m.pool), m.embed.keep_temporal ? " of each frame" : "",
+                                " (--pool, --no-keep-temporal)"));
+}
+
+void ReportPlan(const ImportPlan& plan, const WordLists& lists, const BundleUse& use,
                 ImportReport* report) {
   const Architecture& a = plan.architecture;
   const BackboneConfig& b = a.backbone;
   std::vector<std::string>& lines = report->lines;
   lines.push_back(absl::StrCat("inferred  ", a.Name(), ": ", b.depth, " layers of width ",
-                               b.embed_dim, ", ", b.frames, " frames, ", b.size, " px, ", a.classes,
-                               " classes"));
+                               b.embed_dim, ", ", b.frames, " frames, ", b.size, " px",
+                               a.multimodal ? "" : absl::StrCat(", ", a.classes, " classes")));
+  if (a.multimodal) ReportText(*a.multimodal, &lines);
   lines.push_back(absl::StrCat(
       "mixer     ", a.mixer,
       a.mixer_known ? " (both directions share their parameters)"
@@ -93,7 +105,8 @@ void ReportPlan(const ImportPlan& plan, const LabelList& labels, const BundleUse
     lines.push_back(absl::StrCat("dropped   ", ShortGroups(plan.dropped)));
   }
   lines.push_back(absl::StrCat("checked   ", plan.tensors.size(), " tensors, none missing; ",
-                               labels.labels.size(), " labels"));
+                               a.multimodal ? lists.vocab.size() : lists.labels.labels.size(),
+                               a.multimodal ? " words" : " labels"));
 }
 
 bool SameBytes(const std::string& one, const std::string& other) {
@@ -107,8 +120,10 @@ bool SameBytes(const std::string& one, const std::string& other) {
 // What stands in the way of the new bundle; "" if the same is there already. The card is not
 // compared: people write in it.
 std::string Difference(const std::string& there, const std::string& made) {
-  for (const char* name : {"config.json", "model.safetensors", "labels.txt"}) {
-    if (!SameBytes(absl::StrCat(there, "/", name), absl::StrCat(made, "/", name))) return name;
+  std::error_code error;
+  for (const char* name : {"config.json", "model.safetensors", "labels.txt", "vocab.txt"}) {
+    const std::string ours = absl::StrCat(made, "/", name);
+    if (fs::exists(ours, error) && !SameBytes(absl::StrCat(there, "/", name), ours)) return name;
   }
   return "";
 }
@@ -145,11 +160,17 @@ absl::Status CheckConfig(const std::string& text) {
                    absl::StrCat("no bundle can describe this model: ", parsed.status().message()));
 }
 
+absl::Status WriteWords(const WordLists& lists, const std::string& folder) {
+  const bool labels = lists.vocab.empty();
+  return WriteFile(folder + (labels ? "/labels.txt" : "/vocab.txt"),
+                   absl::StrJoin(labels ? lists.labels.labels : lists.vocab, "\n") + "\n");
+}
+
 absl::Status WriteBundle(const ImportOptions& options, const Checkpoint& checkpoint,
-                         const ImportPlan& plan, const LabelList& labels, BundleFacts facts,
-                         ImportReport* report) {
+                         const ImportPlan& plan, const WordLists& lists, const BundleUse& use,
+                         BundleFacts facts, ImportReport* report) {
   report->folder = (fs::path(options.output) / options.name).string();
-  const BundleUse use = UseFor(labels, options.use);
+  const LabelList& labels = lists.labels;
   facts.weights_sha256 = std::string(64, '0');  // Known later; the rest is checked before writing.
   SCANLINE_RETURN_IF_ERROR(CheckConfig(ConfigText(plan.architecture, labels, use, facts)));
   SCANLINE_ASSIGN_OR_RETURN(Staging staging, Staging::Create(report->folder));
@@ -161,11 +182,39 @@ absl::Status WriteBundle(const ImportOptions& options, const Checkpoint& checkpo
   report->bytes = weights.bytes;
   SCANLINE_RETURN_IF_ERROR(WriteFile(staging.path() + "/config.json",
                                      ConfigText(plan.architecture, labels, use, facts)));
-  SCANLINE_RETURN_IF_ERROR(
-      WriteFile(staging.path() + "/labels.txt", absl::StrJoin(labels.labels, "\n") + "\n"));
+  SCANLINE_RETURN_IF_ERROR(WriteWords(lists, staging.path()));
   SCANLINE_RETURN_IF_ERROR(
       WriteFile(staging.path() + "/README.md", CardText(plan.architecture, labels, use, facts)));
   return Place(std::move(staging), options.force, report);
+}
+
+// Both may be wanted of a model that turns out to have but one: PlanImport says so.
+absl::StatusOr<WordLists> ReadWords(const ImportOptions& options) {
+  WordLists lists;
+  if (!options.labels.empty()) {
+    SCANLINE_ASSIGN_OR_RETURN(lists.labels, ReadLabelList(options.labels, options.labels_folder));
+  }
+  if (!options.vocab.empty()) {
+    SCANLINE_ASSIGN_OR_RETURN(lists.vocab, ReadVocabulary(options.vocab));
+  }
+  return lists;
+}
+
+// Options that only one kind of model has.
+absl::Status CheckUse(const ImportOptions& options, const Architecture& architecture) {
+  if (architecture.multimodal) {
+    if (options.use.spatial_views <= 1) return absl::OkStatus();
+    return WrongOption("--spatial-views ", options.use.spatial_views,
+                       ": a multimodal model sees the whole picture in one");
+  }
+  const MultimodalOptions& only = options.plan.architecture.multimodal;
+  const char* flag = !only.pool.empty()          ? "--pool"
+                     : !only.keep_temporal       ? "--no-keep-temporal"
+                     : only.heads > 0            ? "--heads"
+                     : only.max_text_length != 0 ? "--max-text-length"
+                                                 : nullptr;
+  if (flag == nullptr) return absl::OkStatus();
+  return WrongOption(flag, " is for multimodal models, and this one has no text tower");
 }
 
 }  // namespace
@@ -173,8 +222,7 @@ absl::Status WriteBundle(const ImportOptions& options, const Checkpoint& checkpo
 absl::StatusOr<ImportReport> ImportCheckpoint(const ImportOptions& options) {
   ImportReport report;
   SCANLINE_RETURN_IF_ERROR(CheckName(options.name));
-  SCANLINE_ASSIGN_OR_RETURN(const LabelList labels,
-                            ReadLabelList(options.labels, options.labels_folder));
+  SCANLINE_ASSIGN_OR_RETURN(const WordLists lists, ReadWords(options));
   SCANLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(options.file));
   SCANLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint,
                             Checkpoint::Open(file.bytes()));
@@ -183,9 +231,11 @@ absl::StatusOr<ImportReport> ImportCheckpoint(const ImportOptions& options) {
   ReportRead(*checkpoint, names, &report);
   const auto file_values = static_cast<int64_t>(file.bytes().size() / 2);  // The least is 2 bytes.
   SCANLINE_ASSIGN_OR_RETURN(const ImportPlan plan,
-                            PlanImport(checkpoint->tensors(), names, labels, options.labels_folder,
+                            PlanImport(checkpoint->tensors(), names, lists, options.labels_folder,
                                        options.plan, file_values));
-  ReportPlan(plan, labels, UseFor(labels, options.use), &report);
+  SCANLINE_RETURN_IF_ERROR(CheckUse(options, plan.architecture));
+  const BundleUse use = UseFor(plan.architecture, lists.labels, options.use);
+  ReportPlan(plan, lists, use, &report);
 
   Sha256 sha256;
   sha256.Add(file.bytes());
@@ -194,7 +244,7 @@ absl::StatusOr<ImportReport> ImportCheckpoint(const ImportOptions& options) {
                              .source_file = fs::path(options.file).filename(),
                              .source_sha256 = sha256.Hex(),
                              .source_note = SourceNote(*checkpoint, names)};
-  SCANLINE_RETURN_IF_ERROR(WriteBundle(options, *checkpoint, plan, labels, facts, &report));
+  SCANLINE_RETURN_IF_ERROR(WriteBundle(options, *checkpoint, plan, lists, use, facts, &report));
   return report;
 }
 

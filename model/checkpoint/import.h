@@ -13,8 +13,9 @@ namespace scanline {
 
 struct ImportOptions {
   std::string file;           // .pth or .safetensors
-  std::string labels;         // name of a list, or path of a file
+  std::string labels;         // name of a list, or path of a file; "": a multimodal model
   std::string labels_folder;  // where the lists are
+  std::string vocab;          // path of a multimodal model's vocabulary
   std::string name;           // of the model
   std::string output;         // the bundle becomes output/name
   std::string license = "not stated";

@@ -26,6 +26,11 @@ absl::Status Invalid(const Parts&... parts) {
   return MakeError(Reason::kFieldInvalid, absl::StrCat(parts...), {{"field", "labels"}});
 }
 
+template <typename... Parts>
+absl::Status InvalidVocabulary(const Parts&... parts) {
+  return MakeError(Reason::kFieldInvalid, absl::StrCat(parts...), {{"field", "vocab"}});
+}
+
 std::string PathOf(const std::string& folder, const std::string& name) {
   return absl::StrCat(folder, "/", name, name == kAva ? ".tsv" : ".txt");
 }
@@ -43,7 +48,7 @@ std::vector<std::string> Lists(const std::string& folder) {
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return Invalid("cannot read the labels in ", path);
+  if (!in) return Invalid("cannot read the list in ", path);
   std::string text(kMaxListBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
@@ -89,6 +94,19 @@ absl::StatusOr<LabelList> ReadLabelList(const std::string& wanted, const std::st
   if (shipped) list.name = wanted;
   if (shipped && wanted == kAva) SCANLINE_RETURN_IF_ERROR(ReadIds(path, &list));
   return list;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadVocabulary(const std::string& path) {
+  auto vocab = ReadLines(path);
+  if (!vocab.ok()) return InvalidVocabulary("--vocab ", path, ": ", vocab.status().message());
+  if (vocab->front() != "[PAD]") {
+    return InvalidVocabulary(path, ":1: expected [PAD], the first line of a BERT vocabulary");
+  }
+  for (const char* needed : {"[UNK]", "[CLS]", "[SEP]"}) {
+    if (std::find(vocab->begin(), vocab->end(), needed) != vocab->end()) continue;
+    return InvalidVocabulary(path, " has no line ", needed, ", which every BERT vocabulary has");
+  }
+  return vocab;
 }
 
 std::vector<std::string> ListsOfSize(const std::string& folder, size_t count) {

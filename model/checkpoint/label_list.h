@@ -19,6 +19,16 @@ struct LabelList {
 // one label a line. FIELD_INVALID: neither, or a line is empty.
 absl::StatusOr<LabelList> ReadLabelList(const std::string& wanted, const std::string& folder);
 
+// A vocabulary, one word piece a line, line i = id i (BERT's vocab.txt). FIELD_INVALID: it cannot
+// be read, or lacks what every BERT tokenizer needs: [PAD] as id 0, [UNK], [CLS] and [SEP].
+absl::StatusOr<std::vector<std::string>> ReadVocabulary(const std::string& path);
+
+// The words that a bundle comes with: labels of a classifier, or the vocabulary of a text tower.
+struct WordLists {
+  LabelList labels;
+  std::vector<std::string> vocab;
+};
+
 // The names of the lists in `folder` that have `count` labels, sorted.
 std::vector<std::string> ListsOfSize(const std::string& folder, size_t count);
 

@@ -14,13 +14,18 @@ namespace {
 
 // Data-parallel wrappers, torch.compile, and the names of the backbone in code around it.
 constexpr const char* kPrefixes[] = {"module.", "_orig_mod.", "model.", "backbone.", "encoder."};
+// Heads and teachers of training alone, and the word-by-word head of BERT.
 constexpr const char* kTraining[] = {"clip_decoder.", "clip_teacher.", "clip_pos_embed",
-                                     "distill_head."};
-constexpr const char* kMultimodal[] = {"vision_encoder.", "text_encoder."};
+                                     "distill_head.", "text_encoder.cls."};
+constexpr char kVision[] = "vision_encoder.";
+constexpr char kText[] = "text_encoder.";
+constexpr char kBert[] = "text_encoder.bert.";
 
-bool StartsWithAny(absl::string_view name, absl::Span<const char* const> starts) {
-  return std::any_of(starts.begin(), starts.end(),
-                     [&](const char* start) { return absl::StartsWith(name, start); });
+// position_ids are the numbers 0, 1, ... that older BERT code saved.
+bool IsOfTraining(absl::string_view name) {
+  return std::any_of(std::begin(kTraining), std::end(kTraining),
+                     [&](const char* start) { return absl::StartsWith(name, start); }) ||
+         (absl::StartsWith(name, kText) && absl::EndsWith(name, ".position_ids"));
 }
 
 std::string TakePrefixes(std::string name, std::vector<std::string>* taken) {
@@ -38,13 +43,18 @@ std::string TakePrefixes(std::string name, std::vector<std::string>* taken) {
   return name;
 }
 
-// "layers.12.norm.weight" -> "layers.*.norm.weight"
+// "layers.12.norm.weight" -> "layers.*.norm.weight", "clip_teacher.proj" -> "clip_teacher.*"
 std::string GroupOf(const std::string& name) {
-  constexpr absl::string_view kLayers = "layers.";
-  if (!absl::StartsWith(name, kLayers)) return name;
-  const size_t end = name.find_first_not_of("0123456789", kLayers.size());
-  if (end == std::string::npos || end == kLayers.size()) return name;
-  return absl::StrCat(kLayers, "*", name.substr(end));
+  for (const absl::string_view head : kTraining) {
+    if (absl::StartsWith(name, head)) return absl::StrCat(head, "*");
+  }
+  for (const absl::string_view layers : {"layers.", "text_encoder.bert.encoder.layer."}) {
+    if (!absl::StartsWith(name, layers)) continue;
+    const size_t end = name.find_first_not_of("0123456789", layers.size());
+    if (end == std::string::npos || end == layers.size()) return name;
+    return absl::StrCat(layers, "*", name.substr(end));
+  }
+  return name;
 }
 
 }  // namespace
@@ -53,15 +63,14 @@ absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>&
   NamedTensors result;
   for (size_t i = 0; i < tensors.size(); ++i) {
     std::string name = TakePrefixes(tensors[i].name, &result.prefixes);
-    if (StartsWithAny(name, kMultimodal)) {
-      return MakeError(Reason::kBundleInvalid,
-                       absl::StrCat("this is a multimodal model (", ShortGroups({tensors[i].name}),
-                                    "): its text tower is not supported by this version, and its "
-                                    "vision tower alone has no classes"));
-    }
-    if (StartsWithAny(name, kTraining)) {
+    if (absl::StartsWith(name, kVision)) name.erase(0, sizeof kVision - 1);
+    if (IsOfTraining(name)) {
       result.training.push_back(std::move(name));
       continue;
+    }
+    // Without its word-by-word head, the official code calls the same tensors so.
+    if (absl::StartsWith(name, kText) && !absl::StartsWith(name, kBert)) {
+      name.replace(0, sizeof kText - 1, kBert);
     }
     const auto added = result.index.emplace(std::move(name), i);
     if (!added.second) {

@@ -17,17 +17,18 @@ struct NamedTensors {
   std::vector<std::string> training;    // heads of pre-training only, left out
 };
 
-// Takes off the prefixes that wrappers add, calls the last norm norm_f, and leaves out what only
-// training used (decoder and distillation heads, the CLIP teacher). Errors: two tensors end up with
-// one name; a multimodal model, whose text tower this version cannot serve.
+// Takes off the prefixes that wrappers add and the multimodal model's `vision_encoder.`, calls the
+// last norm norm_f and BERT's tensors text_encoder.bert.*, and leaves out what only training used
+// (decoder and distillation heads, the CLIP teacher, BERT's head of masked words). An error where
+// two tensors end up with one name.
 absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>& tensors);
 
 // A name without the prefixes that wrappers add.
 std::string WithoutPrefixes(const std::string& name);
 
-// "layers.*.mixer.D_b (24), head.bias and 3 more": names that differ in their layer alone are one
-// group, and at most five groups are shown. Control characters, which would drive a terminal or
-// break the line, are "?".
+// "layers.*.mixer.D_b (24), head.bias and 3 more": names that differ in their layer alone, and
+// those of one head of training, are one group, and at most five groups are shown. Control
+// characters, which would drive a terminal or break the line, are "?".
 std::string ShortGroups(const std::vector<std::string>& names);
 
 }  // namespace scanline

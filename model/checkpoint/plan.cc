@@ -31,17 +31,62 @@ bool IsFloat(const std::string& dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64";
 }
 
+absl::Status WrongWords(const char* field, const std::string& message) {
+  return MakeError(Reason::kFieldInvalid, message, {{"field", field}});
+}
+
 absl::Status CheckLabels(int classes, const LabelList& labels, const std::string& folder) {
   const auto count = static_cast<int>(labels.labels.size());
+  if (count == 0) {
+    return WrongWords("labels", absl::StrCat("the model has ", classes,
+                                             " classes: --labels names them, a list or a file"));
+  }
   if (count == classes) return absl::OkStatus();
   if (classes == kKinetics710 && labels.name == kKinetics400) return absl::OkStatus();
   std::string hint;
   if (classes == kKinetics710) hint = absl::StrCat("; --labels ", kKinetics400, " takes its first");
   const auto fitting = ListsOfSize(folder, static_cast<size_t>(classes));
   if (!fitting.empty()) hint = absl::StrCat("; --labels ", absl::StrJoin(fitting, " or "), "?");
-  return MakeError(Reason::kFieldInvalid,
-                   absl::StrCat("the head has ", classes, " classes, the labels are ", count, hint),
-                   {{"field", "labels"}});
+  return WrongWords(
+      "labels", absl::StrCat("the head has ", classes, " classes, the labels are ", count, hint));
+}
+
+absl::Status CheckVocabulary(int words, const WordLists& lists) {
+  if (!lists.labels.labels.empty()) {
+    return WrongWords("labels",
+                      "this is a multimodal model, which has no classes: --labels is for those "
+                      "that have");
+  }
+  if (lists.vocab.empty()) {
+    return WrongWords("vocab",
+                      "this is a multimodal model: --vocab FILE says what its words are "
+                      "(bert-base-uncased's vocab.txt for the released ones)");
+  }
+  if (lists.vocab.size() == static_cast<size_t>(words)) return absl::OkStatus();
+  return WrongWords("vocab", absl::StrCat("the text tower has ", words, " words, the vocabulary ",
+                                          lists.vocab.size()));
+}
+
+absl::Status CheckWords(const Architecture& architecture, const WordLists& lists,
+                        const std::string& folder) {
+  if (architecture.multimodal) return CheckVocabulary(architecture.multimodal->words, lists);
+  if (!lists.vocab.empty()) {
+    return WrongWords("vocab", "this model has no text tower: --vocab is for multimodal ones");
+  }
+  return CheckLabels(architecture.classes, lists.labels, folder);
+}
+
+// The parts that a bundle of this architecture has.
+ModelConfig ConfigOf(const Architecture& architecture, const WordLists& lists) {
+  ModelConfig config;
+  config.backbone = architecture.backbone;
+  config.classify.labels = lists.labels.labels;
+  if (architecture.multimodal) {
+    config.embed = architecture.multimodal->embed;
+    config.text_tower = architecture.multimodal->text;
+    config.text_tower->vocab = lists.vocab;
+  }
+  return config;
 }
 
 class Planner {
@@ -166,26 +211,23 @@ int64_t PlannedTensor::size() const {
 }
 
 absl::StatusOr<ImportPlan> PlanImport(const std::vector<CheckpointTensor>& tensors,
-                                      const NamedTensors& names, const LabelList& labels,
+                                      const NamedTensors& names, const WordLists& lists,
                                       const std::string& labels_folder, const PlanOptions& options,
                                       int64_t file_values) {
   TensorShapes shapes;
   for (const auto& [name, index] : names.index) shapes[name] = tensors[index].shape;
   ImportPlan plan;
   SCANLINE_ASSIGN_OR_RETURN(plan.architecture, InferArchitecture(shapes, options.architecture));
-  SCANLINE_RETURN_IF_ERROR(CheckLabels(plan.architecture.classes, labels, labels_folder));
-  ModelConfig config;
-  config.backbone = plan.architecture.backbone;
-  config.classify.labels = labels.labels;
+  SCANLINE_RETURN_IF_ERROR(CheckWords(plan.architecture, lists, labels_folder));
   Planner planner(tensors, names);
-  for (const TensorSpec& spec : ExpectedTensors(config)) {
+  for (const TensorSpec& spec : ExpectedTensors(ConfigOf(plan.architecture, lists))) {
     planner.Add(spec, plan.architecture, &plan);
   }
   SCANLINE_RETURN_IF_ERROR(planner.Finish(options.drop_unexpected, &plan));
   SCANLINE_RETURN_IF_ERROR(CheckTotal(tensors, plan, file_values));
   std::sort(plan.tensors.begin(), plan.tensors.end(),
             [](const PlannedTensor& a, const PlannedTensor& b) { return a.name < b.name; });
-  NoteChanges(options, labels.labels.size(), &plan);
+  NoteChanges(options, lists.labels.labels.size(), &plan);
   return plan;
 }
 

@@ -41,12 +41,12 @@ struct ImportPlan {
   std::vector<std::string> dropped;    // unexpected tensors that were let go
 };
 
-// Decides what of a checkpoint goes into a bundle with these labels. BUNDLE_INVALID: missing,
-// unexpected or mis-shaped tensors, in three groups. FIELD_INVALID: the labels do not fit the head;
-// `labels_folder` is where lists are looked for that would. `file_values`: how many values the file
-// can hold at most, which bounds what is made of it.
+// Decides what of a checkpoint goes into a bundle with these words. BUNDLE_INVALID: missing,
+// unexpected or mis-shaped tensors, in three groups. FIELD_INVALID: the labels do not fit the head,
+// or the vocabulary the text tower; `labels_folder` is where lists are looked for that would.
+// `file_values`: how many values the file can hold at most, which bounds what is made of it.
 absl::StatusOr<ImportPlan> PlanImport(const std::vector<CheckpointTensor>& tensors,
-                                      const NamedTensors& names, const LabelList& labels,
+                                      const NamedTensors& names, const WordLists& lists,
                                       const std::string& labels_folder, const PlanOptions& options,
                                       int64_t file_values);
 

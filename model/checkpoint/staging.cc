@@ -33,8 +33,8 @@ void SyncFolder(const std::string& path) {
   close(fd);
 }
 
-constexpr absl::string_view kFiles[] = {"config.json", "labels.txt", "model.safetensors",
-                                        "README.md"};
+constexpr absl::string_view kFiles[] = {"config.json", "labels.txt", "vocab.txt",
+                                        "model.safetensors", "README.md"};
 constexpr absl::string_view kLetters = "XXXXXX";  // which mkdtemp replaces
 constexpr int kTries = 100;
 

@@ -19,4 +19,12 @@ void CausalConvAvx2(const CausalConv<float>& op);
 // Any width.
 void AddNormAvx2(const AddNorm<float>& op);
 
+// Any shape.
+void PackedLinearAvx2(const PackedLinear& op);
+
+// dim a multiple of 8.
+bool TakesAttentionAvx2(const Attention<float>& op);
+// `scratch`: AttentionScratchFloats(keys, dim).
+void AttentionAvx2(const Attention<float>& op, float* scratch);
+
 }  // namespace scanline

@@ -73,5 +73,20 @@ inline __m256 Softplus(__m256 x) {
   return _mm256_fmadd_ps(_mm256_add_ps(s, s), p, positive);
 }
 
+// 0.5 x (1 + erf(x / sqrt 2)); erf by Abramowitz and Stegun 7.1.26, off by less than 1.5e-7.
+inline __m256 Gelu(__m256 x) {
+  const __m256 sign = _mm256_and_ps(x, Set(-0.0f));
+  const __m256 z = _mm256_mul_ps(_mm256_andnot_ps(Set(-0.0f), x), Set(0.70710678118654752f));
+  const __m256 t = _mm256_div_ps(Set(1.0f), _mm256_fmadd_ps(z, Set(0.3275911f), Set(1.0f)));
+  __m256 p = Set(1.061405429f);
+  p = _mm256_fmadd_ps(p, t, Set(-1.453152027f));
+  p = _mm256_fmadd_ps(p, t, Set(1.421413741f));
+  p = _mm256_fmadd_ps(p, t, Set(-0.284496736f));
+  p = _mm256_fmadd_ps(p, t, Set(0.254829592f));
+  const __m256 e = Exp(_mm256_fnmadd_ps(z, z, _mm256_setzero_ps()));
+  const __m256 erf = _mm256_or_ps(_mm256_fnmadd_ps(_mm256_mul_ps(p, t), e, Set(1.0f)), sign);
+  return _mm256_mul_ps(_mm256_mul_ps(Set(0.5f), x), _mm256_add_ps(Set(1.0f), erf));
+}
+
 }  // namespace
 }  // namespace scanline

@@ -1,6 +1,7 @@
 #include "model/kernels/kernels.h"
 
 #include "model/kernels/avx2.h"
+#include "model/kernels/avx512.h"
 
 namespace scanline {
 namespace {
@@ -13,19 +14,37 @@ constexpr Kernels kScalar = {
     .selective_scan = [](const SelectiveScan<float>& op, float*) { SelectiveScanReference(op); },
     .causal_conv = CausalConvReference<float>,
     .add_norm = AddNormReference<float>,
+    .packed_linear = PackedLinearReference,
+    .takes_attention = [](const Attention<float>&) { return true; },
+    .attention = [](const Attention<float>& op, float*) { AttentionReference(op); },
 };
 
 #if defined(__x86_64__)
+bool HasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
 constexpr Kernels kAvx2 = {
     .name = "avx2",
-    .runs_here = [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); },
+    .runs_here = HasAvx2,
     .takes_scan = TakesScanAvx2,
     .takes_conv = TakesConvAvx2,
     .selective_scan = SelectiveScanAvx2,
     .causal_conv = CausalConvAvx2,
     .add_norm = AddNormAvx2,
+    .packed_linear = PackedLinearAvx2,
+    .takes_attention = TakesAttentionAvx2,
+    .attention = AttentionAvx2,
 };
-constexpr const Kernels* kAll[] = {&kScalar, &kAvx2};
+
+constexpr Kernels Avx512() {
+  Kernels kernels = kAvx2;
+  kernels.name = "avx512";
+  kernels.runs_here = [] { return HasAvx2() && __builtin_cpu_supports("avx512f"); };
+  kernels.packed_linear = PackedLinearAvx512;
+  return kernels;
+}
+constexpr Kernels kAvx512 = Avx512();
+
+constexpr const Kernels* kAll[] = {&kScalar, &kAvx2, &kAvx512};
 #else
 constexpr const Kernels* kAll[] = {&kScalar};
 #endif

@@ -20,13 +20,25 @@ struct Kernels {
   void (*selective_scan)(const SelectiveScan<float>& op, float* scratch);
   void (*causal_conv)(const CausalConv<float>& op);
   void (*add_norm)(const AddNorm<float>& op);
+  void (*packed_linear)(const PackedLinear& op);
+  bool (*takes_attention)(const Attention<float>& op);
+  // `scratch`: AttentionScratchFloats(keys, dim) floats, 64-byte aligned, content arbitrary.
+  void (*attention)(const Attention<float>& op, float* scratch);
 };
 
 inline size_t ScanScratchFloats(int dim, int state) {
   return static_cast<size_t>(dim) * (2 * static_cast<size_t>(state) + 1);
 }
 
-// Fastest last: "scalar" (the reference functions), "avx2".
+inline size_t AttentionScratchFloats(int keys, int dim) {
+  constexpr size_t kLine = 16;
+  constexpr size_t kQueries = 4;  // as many at a time
+  const size_t padded = (static_cast<size_t>(keys) + kLine - 1) / kLine * kLine;
+  return padded * (static_cast<size_t>(dim) + kQueries);
+}
+
+// Fastest last: "scalar" (the reference functions), "avx2", "avx512" (matrix products; the rest as
+// avx2).
 std::vector<std::string> KernelNames();
 
 // Null for a name that is not in KernelNames() .

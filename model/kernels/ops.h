@@ -84,7 +84,55 @@ struct AddNorm {
   T* out = nullptr;  // or none: only the addition
 };
 
+// out = x w^T + bias, then GELU (erf) where asked for. Every element is one chain of fused
+// multiply-adds over `inner`, in order, from 0, and the bias after it: a row has the same bits
+// whatever rows stand beside it and whichever kernel runs. `weight` is laid out by PackLinear; only
+// the columns of panels [panel_begin, panel_end) are computed, so that threads can share the work.
+struct PackedLinear {
+  int rows = 0;
+  int inner = 0;
+  int columns = 0;
+  const float* x = nullptr;  // [rows][inner]
+  ptrdiff_t x_stride = 0;
+  const float* weight = nullptr;  // [panels][inner][kPanel]
+  const float* bias = nullptr;    // [columns], or none
+  float* out = nullptr;           // [rows][columns]; not x
+  ptrdiff_t out_stride = 0;
+  bool gelu = false;
+  int panel_begin = 0;
+  int panel_end = 0;
+};
+
+inline constexpr int kPanel = 32;  // columns
+
+inline int PanelCount(int columns) { return (columns + kPanel - 1) / kPanel; }
+
+// `columns` of weight rows, each [inner], into PanelCount(columns) * inner * kPanel floats; columns
+// that fill up the last panel are zero.
+void PackLinear(const float* const* columns, int count, int inner, float* packed);
+
+// One head of softmax(scale q k^T) v.
+template <typename T>
+struct Attention {
+  int queries = 0;
+  int keys = 0;  // at least 1
+  int dim = 0;
+  const T* q = nullptr;  // [queries][dim]
+  ptrdiff_t q_stride = 0;
+  const T* k = nullptr;  // [keys][dim]
+  ptrdiff_t k_stride = 0;
+  const T* v = nullptr;  // [keys][dim]
+  ptrdiff_t v_stride = 0;
+  T scale = 1;
+  T* out = nullptr;  // [queries][dim]
+  ptrdiff_t out_stride = 0;
+};
+
+void PackedLinearReference(const PackedLinear& op);
+
 // For float and double.
+template <typename T>
+void AttentionReference(const Attention<T>& op);
 template <typename T>
 void SelectiveScanReference(const SelectiveScan<T>& op);
 template <typename T>

@@ -1,4 +1,5 @@
 // The specification: obvious loops, no other virtue.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -16,6 +17,8 @@ template <typename T>
 T Silu(T x) {
   return x / (T(1) + std::exp(-x));
 }
+
+float Gelu(float x) { return 0.5f * x * (1.0f + std::erf(x * 0.70710678118654752f)); }
 
 template <typename T>
 void ScanChannel(const SelectiveScan<T>& op, int channel, std::vector<T>& h) {
@@ -103,6 +106,57 @@ void AddNormReference(const AddNorm<T>& op) {
   }
 }
 
+void PackLinear(const float* const* columns, int count, int inner, float* packed) {
+  for (int panel = 0; panel < PanelCount(count); ++panel) {
+    for (int k = 0; k < inner; ++k) {
+      for (int i = 0; i < kPanel; ++i) {
+        const int column = panel * kPanel + i;
+        *packed++ = column < count ? columns[column][k] : 0.0f;
+      }
+    }
+  }
+}
+
+void PackedLinearReference(const PackedLinear& op) {
+  const int end = std::min(op.columns, op.panel_end * kPanel);
+  for (int row = 0; row < op.rows; ++row) {
+    for (int column = op.panel_begin * kPanel; column < end; ++column) {
+      const float* x = op.x + row * op.x_stride;
+      const float* w =
+          op.weight + static_cast<ptrdiff_t>(column / kPanel) * op.inner * kPanel + column % kPanel;
+      float sum = 0;
+      for (int k = 0; k < op.inner; ++k) {
+        sum = std::fma(x[k], w[static_cast<ptrdiff_t>(k) * kPanel], sum);
+      }
+      if (op.bias != nullptr) sum += op.bias[column];
+      op.out[row * op.out_stride + column] = op.gelu ? Gelu(sum) : sum;
+    }
+  }
+}
+
+template <typename T>
+void AttentionReference(const Attention<T>& op) {
+  std::vector<double> weights(static_cast<size_t>(op.keys));
+  for (int row = 0; row < op.queries; ++row) {
+    const T* q = op.q + row * op.q_stride;
+    for (int j = 0; j < op.keys; ++j) {
+      weights[j] = 0;
+      for (int d = 0; d < op.dim; ++d) weights[j] += double{q[d]} * op.k[j * op.k_stride + d];
+      weights[j] *= op.scale;
+    }
+    const double most = *std::max_element(weights.begin(), weights.end());
+    double total = 0;
+    for (double& weight : weights) total += weight = std::exp(weight - most);
+    for (int d = 0; d < op.dim; ++d) {
+      double sum = 0;
+      for (int j = 0; j < op.keys; ++j) sum += weights[j] * op.v[j * op.v_stride + d];
+      op.out[row * op.out_stride + d] = static_cast<T>(sum / total);
+    }
+  }
+}
+
+template void AttentionReference(const Attention<float>&);
+template void AttentionReference(const Attention<double>&);
 template void SelectiveScanReference(const SelectiveScan<float>&);
 template void SelectiveScanReference(const SelectiveScan<double>&);
 template void CausalConvReference(const CausalConv<float>&);

@@ -108,6 +108,23 @@ TEST(Client, SaysThatTheServerIsGone) {
   EXPECT_EQ(ErrorOf(result.status()).reason, kConnectionRefused) << result.status();
 }
 
+TEST(Client, EmbedsTextsInTheirOrderAndTriesABusyServerAgain) {
+  const ServiceDouble server;
+  const auto client = MustConnect(server);
+  const auto answer =
+      client->EmbedText("models/walker", {"busy 2", "a dog", ""}, absl::Seconds(20));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->embeddings_size(), 3);
+  EXPECT_THAT(answer->embeddings(1).values(), ElementsAre(5, 1));
+  EXPECT_THAT(answer->embeddings(2).values(), ElementsAre(0, 2));
+  EXPECT_EQ(server.attempts(), 3);
+  EXPECT_EQ(server.last_spec().model(), "models/walker");
+  EXPECT_EQ(ErrorOf(client->EmbedText("", {"task"}, absl::Seconds(10)).status()).reason,
+            "TASK_UNSUPPORTED");
+  EXPECT_EQ(ErrorOf(client->EmbedText("", {"stuck"}, absl::Milliseconds(100)).status()).reason,
+            kNoAnswerInTime);
+}
+
 TEST(Client, GetsAModelWithTheServersLimits) {
   const ServiceDouble server;
   const auto client = MustConnect(server);

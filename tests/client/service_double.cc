@@ -120,6 +120,24 @@ class Videos final : public v1::VideoService::Service {
     return status;
   }
 
+  // Of each text (its bytes, its place); "bad" and "busy N" of the first one as of a clip.
+  grpc::Status EmbedText(grpc::ServerContext* context, const v1::EmbedTextRequest* request,
+                         v1::EmbedTextResponse* response) override {
+    v1::AnalysisSpec spec;
+    spec.set_model(request->model());
+    const int attempt = Enter(spec);
+    v1::AnalyzeClipResponse unused;
+    const grpc::Status status = Reply(context, request->texts(0), attempt, &unused);
+    for (int i = 0; status.ok() && i < request->texts_size(); ++i) {
+      v1::Embedding* const embedding = response->add_embeddings();
+      embedding->add_values(static_cast<float>(request->texts(i).size()));
+      embedding->add_values(static_cast<float>(i));
+    }
+    const std::lock_guard<std::mutex> lock(mu_);
+    --under_way_;
+    return status;
+  }
+
   mutable std::mutex mu_;
   int attempts_ = 0;
   int under_way_ = 0;

@@ -24,6 +24,7 @@ struct UploadSeen {
 //   DRAINING busy N    QUEUE_FULL with a push-back of 10 ms for the first N attempts, then as walk
 //   slow      as walk, after 150 ms
 //   stuck     no answer until the client gives up
+// EmbedText gives (bytes, place) of each text, or what its first text asks for: bad, busy N, ...
 class ServiceDouble {
  public:
   ServiceDouble();
@@ -33,7 +34,7 @@ class ServiceDouble {
   std::string host_port() const { return address().host_port(); }
   void SetServing(bool serving);
   void SetWeights(const std::string& sha256);  // of the model, before the first call
-  int attempts() const;                        // AnalyzeClip and UploadClip calls that arrived
+  int attempts() const;                        // calls with clips or texts that arrived
   int most_at_once() const;                    // AnalyzeClip calls under way at one time
   v1::AnalysisSpec last_spec() const;          // of the last one
   UploadSeen last_upload() const;              // of the last upload that was read to its end

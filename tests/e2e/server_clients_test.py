@@ -47,6 +47,12 @@ def test_grpcurl_lists_describes_and_calls_by_reflection(server):
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["result"]["classes"][0]["label"] == "pan_left"
 
+    texts = grpcurl(server, "scanline.v1.VideoService/EmbedText", {"texts": ["pans left", "zebra up"]})
+    assert texts.returncode == 0, texts.stderr
+    found = json.loads(texts.stdout)
+    assert [len(embedding["values"]) for embedding in found["embeddings"]] == [64, 64]
+    assert [warning["reason"] for warning in found["warnings"]] == ["UNKNOWN_TERMS"]
+
     refused = grpcurl(server, "scanline.v1.VideoService/AnalyzeClip",
                       {"spec": {"tasks": ["TASK_CLASSIFY"]}, "content": "AAAA"})
     assert refused.returncode != 0

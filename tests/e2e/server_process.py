@@ -138,12 +138,23 @@ def details(error):
     return found
 
 
-def expected_clips():
-    """The clips of the set and what a plain PyTorch implementation says of them."""
+def _expected():
     for place in (CLIPS, CLIPS.parent, SOURCE / "tests/data/tagger24"):
         if (place / "expected.json").exists():
             break
-    expected = json.loads((place / "expected.json").read_text())
+    return json.loads((place / "expected.json").read_text())
+
+
+def expected_texts():
+    """Texts, known and unknown, and what the same implementation says of them."""
+    texts = _expected()["texts"]
+    assert texts, "no texts in expected.json"
+    return texts
+
+
+def expected_clips():
+    """The clips of the set and what a plain PyTorch implementation says of them."""
+    expected = _expected()
     clips = [clip for clip in expected["clips"] if (CLIPS / clip["file"]).exists()]
     assert clips, f"no clips in {CLIPS}"
     assert len(clips) == len(expected["clips"]), f"clips are missing in {CLIPS}"

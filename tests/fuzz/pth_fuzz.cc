@@ -28,9 +28,14 @@ void ReadAll(absl::Span<const uint8_t> bytes) {
   }
   const auto names = NormaliseNames(tensors);
   if (!names.ok()) return;
-  const LabelList labels = {.labels = {"a", "b", "c"}};
-  const auto plan = PlanImport(tensors, *names, labels, "", {.drop_unexpected = true},
-                               static_cast<int64_t>(bytes.size() / 2));
+  const bool classes = names->index.count("head.weight") != 0;
+  WordLists lists;
+  (classes ? lists.labels.labels : lists.vocab) = {"a", "b", "c", "d", "e", "f", "g"};
+  if (classes) lists.labels.labels.resize(3);
+  const auto plan =
+      PlanImport(tensors, *names, lists, "",
+                 {.architecture = {.multimodal = {.heads = 2}}, .drop_unexpected = true},
+                 static_cast<int64_t>(bytes.size() / 2));
   if (!plan.ok()) return;
   int64_t values = 0;
   for (const PlannedTensor& planned : plan->tensors) {

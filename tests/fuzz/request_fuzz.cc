@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "decode/sampling_plan.h"
 #include "scanline/v1/video_service.pb.h"
+#include "server/cost.h"
 #include "server/from_proto.h"
 
 namespace scanline {
@@ -19,6 +20,21 @@ ModelPtr MakeModel(const std::string& name, const FrameSpec& spec) {
   model->config.version = "1";
   model->config.tasks = {"classify"};
   model->config.frame_spec = spec;
+  return model;
+}
+
+// One that takes texts, with fusion layers: every field of the messages can matter.
+ModelPtr MakeTextModel(const FrameSpec& spec) {
+  auto model = std::make_shared<ServedModel>(*MakeModel("texts", spec));
+  model->config.tasks = {"classify", "embed", "match"};
+  model->config.embed = EmbedConfig{.dim = 4, .prompts = {"{}", "a video of {}, {}"}};
+  model->config.text_tower = TextTowerConfig{.type = TextTowerType::kBert,
+                                             .dim = 8,
+                                             .depth = 1,
+                                             .fusion_depth = 1,
+                                             .heads = 2,
+                                             .intermediate = 16,
+                                             .max_length = 16};
   return model;
 }
 
@@ -35,7 +51,8 @@ const ModelTable& Models() {
     FrameSpec views;
     views.sampling = {.rule = SamplingRule::kK400Sparse, .frames = 4, .temporal_views = 4};
     views.spatial_views = 3;
-    return new ModelTable({MakeModel("windows", windows), MakeModel("views", views)});
+    return new ModelTable(
+        {MakeModel("windows", windows), MakeModel("views", views), MakeTextModel(views)});
   }();
   return *kModels;
 }
@@ -73,10 +90,24 @@ void CheckSpec(const Request& request) {
   }
 }
 
+// The texts are within the limits, in whole groups of prompts, and there only where they are read;
+// what they cost is finite and not nothing.
+void CheckTexts(const Request& request, const RequestLimits& limits) {
+  const TaskSet& tasks = request.answer.tasks;
+  const bool reads = tasks.match || !request.has_clip();
+  SCANLINE_CHECK(request.texts.empty() != reads);
+  SCANLINE_CHECK(request.prompts >= 1 && request.texts.size() % request.prompts == 0);
+  SCANLINE_CHECK(request.texts.size() / request.prompts <= static_cast<size_t>(limits.max_texts));
+  SCANLINE_CHECK(!tasks.rerank || (tasks.match && request.prompts == 1));
+  const ModelConfig& config = request.model->config;
+  SCANLINE_CHECK((TextCost(config, request.texts) >= 1) == reads);
+  SCANLINE_CHECK(!tasks.rerank || RerankCost(config, request.texts, 12) >= 1);
+}
+
 void CheckInput(const Request& request, const RequestLimits& limits) {
-  SCANLINE_CHECK(request.input_bytes() >= 0 && request.input_bytes() <= limits.max_inline_bytes);
+  SCANLINE_CHECK(request.clip_bytes() >= 0 && request.clip_bytes() <= limits.max_inline_bytes);
   if (const auto* frames = std::get_if<FrameInput>(&request.input)) {
-    SCANLINE_CHECK(request.input_bytes() > 0);  // of a clip, the decoder says it
+    SCANLINE_CHECK(request.clip_bytes() > 0);  // of a clip, the decoder says it
     SCANLINE_CHECK(frames->count == request.frame_spec.sampling.frames);
     SCANLINE_CHECK(frames->rgb.size() ==
                    size_t{3} * frames->count * frames->width * frames->height);
@@ -89,7 +120,18 @@ void TryClip(const uint8_t* data, size_t size, const RequestLimits& limits) {
   const auto request = FromProto(message, Models(), limits, Cancel());
   if (!request.ok()) return CheckRefusal(request.status());
   CheckSpec(*request);
+  CheckTexts(*request, limits);
   CheckInput(*request, limits);
+}
+
+void TryTexts(const uint8_t* data, size_t size, const RequestLimits& limits) {
+  v1::EmbedTextRequest message;
+  if (!message.ParseFromArray(data, static_cast<int>(size))) return;
+  const auto request = FromProto(message, Models(), limits, Cancel());
+  if (!request.ok()) return CheckRefusal(request.status());
+  SCANLINE_CHECK(!request->has_clip() && request->clip_bytes() == 0);
+  SCANLINE_CHECK(request->text_bytes() <= limits.max_texts * limits.max_text_bytes);
+  CheckTexts(*request, limits);
 }
 
 void TryUpload(const uint8_t* data, size_t size, const RequestLimits& limits) {
@@ -98,6 +140,7 @@ void TryUpload(const uint8_t* data, size_t size, const RequestLimits& limits) {
   const auto request = FromProto(message.start(), Models(), limits, Cancel());
   if (!request.ok()) return CheckRefusal(request.status());
   CheckSpec(*request);
+  CheckTexts(*request, limits);
   const UploadClaim claim = ClaimOf(message.start());
   SCANLINE_CHECK(claim.bytes >= 0 && claim.bytes <= limits.max_upload_bytes);
   SCANLINE_CHECK(claim.sha256.empty() || claim.sha256.size() == 32);
@@ -109,9 +152,13 @@ void TryUpload(const uint8_t* data, size_t size, const RequestLimits& limits) {
 // Any bytes that are a message are a request that can be carried out, or are refused for a reason.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace scanline;
-  const RequestLimits limits = {
-      .max_inline_bytes = 512, .max_upload_bytes = 4096, .max_pixels = 64};
+  const RequestLimits limits = {.max_inline_bytes = 512,
+                                .max_upload_bytes = 4096,
+                                .max_pixels = 64,
+                                .max_texts = 3,
+                                .max_text_bytes = 16};
   TryClip(data, size, limits);
   TryUpload(data, size, limits);
+  TryTexts(data, size, limits);
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "tests/model/double_model.h"
 #include "tests/model/generator.h"
 #include "tests/model/kernels/kernels_here.h"
+#include "tests/model/pooled.h"
 #include "tests/model/reference.h"
 
 namespace scanline::testing {
@@ -75,7 +76,7 @@ TEST_P(StoredModel, GivesTheSameTraceAndLogits) {
       };
       PatchesFromVideo(Floats(file.at("input")).data() + batch * video, config, backbone.patches());
       BackboneTrace trace;
-      const auto pooled = backbone.Run(&trace);
+      const auto pooled = RunPooled(backbone, &trace);
       if (file.has("trace.tokens")) {
         EXPECT_LE(RelMax(trace.tokens, want("trace.tokens", rows)), kTolerance);
       }
@@ -84,8 +85,7 @@ TEST_P(StoredModel, GivesTheSameTraceAndLogits) {
         EXPECT_LE(RelMax(trace.hidden[i], want("trace.hidden" + layer, rows)), kTolerance) << i;
         EXPECT_LE(RelMax(trace.residual[i], want("trace.residual" + layer, rows)), kTolerance) << i;
       }
-      const std::vector<float> features(pooled.begin(), pooled.end());
-      EXPECT_LE(RelMax(features, want("pooled", features.size())), kTolerance);
+      EXPECT_LE(RelMax(pooled, want("pooled", pooled.size())), kTolerance);
       const auto logits = Logits(weights, pooled);
       EXPECT_LE(RelMax(logits, want("logits", logits.size())), kTolerance);
     }
@@ -123,7 +123,7 @@ TEST(Backbone, MatchesTheIntendedAndThePaperFormOfPro) {
         Backbone backbone(config, weights, *kernels);
         for (size_t batch = 0; batch * video < input.size(); ++batch) {
           PatchesFromVideo(input.data() + batch * video, config, backbone.patches());
-          EXPECT_LE(RelMax(Logits(weights, backbone.Run()),
+          EXPECT_LE(RelMax(Logits(weights, RunPooled(backbone)),
                            Part(Floats(file.at(output)), batch * classes, classes)),
                     kTolerance)
               << name << " " << output << " " << kernels->name;
@@ -149,7 +149,7 @@ TEST(Backbone, RunsWithPositionsMadeForAnotherGridAndLength) {
   for (const Kernels* kernels : KernelsHere()) {
     Backbone backbone(config, weights, *kernels);
     PatchesFromVideo(Floats(file.at("input")).data(), config, backbone.patches());
-    EXPECT_LE(RelMax(Logits(weights, backbone.Run()), Floats(file.at("logits"))), kTolerance);
+    EXPECT_LE(RelMax(Logits(weights, RunPooled(backbone)), Floats(file.at("logits"))), kTolerance);
   }
 }
 
@@ -179,9 +179,8 @@ void ExpectLikeDouble(const BackboneConfig& config, const Weights& weights, doub
   for (const Kernels* kernels : KernelsHere()) {
     Backbone backbone(config, weights, *kernels);
     PatchesFromVideo(video.data(), config, backbone.patches());
-    const auto pooled = backbone.Run();
-    EXPECT_LE(RelMax(std::vector<float>(pooled.begin(), pooled.end()), want), tolerance)
-        << kernels->name;
+    const auto pooled = RunPooled(backbone);
+    EXPECT_LE(RelMax(pooled, want), tolerance) << kernels->name;
   }
 }
 
@@ -240,8 +239,7 @@ TEST(Backbone, ClsSeesTheVideoThroughTheBackwardDirectionOnly) {
   const auto features = [&](const Weights& weights, const std::vector<float>& video) {
     Backbone backbone(config, weights, BestKernels());
     PatchesFromVideo(video.data(), config, backbone.patches());
-    const auto pooled = backbone.Run();
-    return std::vector<float>(pooled.begin(), pooled.end());
+    return RunPooled(backbone);
   };
   auto video = SmallVideo(config);
   auto other = video;
@@ -266,9 +264,9 @@ TEST(Backbone, SecondRunHasTheSameBits) {
   std::vector<float> first;
   for (int i = 0; i < 3; ++i) {
     PatchesFromVideo(video.data(), model.backbone, backbone.patches());
-    const auto pooled = backbone.Run();
-    if (i == 0) first.assign(pooled.begin(), pooled.end());
-    EXPECT_EQ(std::vector<float>(pooled.begin(), pooled.end()), first);
+    const auto pooled = RunPooled(backbone);
+    if (i == 0) first = pooled;
+    EXPECT_EQ(pooled, first);
   }
 }
 

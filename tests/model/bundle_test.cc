@@ -128,9 +128,10 @@ TEST(ModelBundle, TheDefaultBundleLoadsWithItsThreeHeads) {
   const auto loaded = ModelBundle::Load(SCANLINE_SOURCE_DIR "/assets/models/tagger24");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const ModelConfig& config = (*loaded)->config();
-  EXPECT_THAT(config.tasks, ::testing::ElementsAre("classify"));
+  EXPECT_THAT(config.tasks, ::testing::ElementsAre("classify", "embed", "match"));
   EXPECT_EQ(config.classify.labels.size(), 24u);
   EXPECT_EQ(config.text_tower->vocab.size(), 59u);
+  EXPECT_NEAR((*loaded)->temperature(), 0.0596, 5e-5);  // As its card says.
   EXPECT_EQ(config.detect->labels.size(), 6u);
   EXPECT_EQ(config.weights.sha256, (*loaded)->weights_sha256());
 }

@@ -13,23 +13,26 @@ namespace scanline::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 json Full() {  // Every key that config.json may have.
   return json::parse(R"({
-    "format": 1, "name": "n", "version": "1", "license": "x", "tasks": ["classify"],
+    "format": 1, "name": "n", "version": "1", "license": "x",
+    "tasks": ["classify", "embed", "match"],
     "backbone": {"arch": "videomamba", "embed_dim": 576, "depth": 32, "d_state": 16, "d_conv": 4,
                  "expand": 2, "dt_rank": 36, "norm": "layer", "norm_eps": 1e-6, "patch": 16,
                  "tubelet": 2, "frames": 16, "size": 224, "scan_order": "alternating",
                  "mixer": {"shared": true, "scan_input": "raw", "init": "first_token",
                            "mask_backward": true, "residual": "cumulative", "gate": false},
-                 "pool": "cls+avg"},
+                 "pool": "cls+avg", "still_as_image": false},
     "preprocess": {"resize": "short_side_bilinear", "size": 224, "crop": "center", "range": "unit",
                    "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]},
     "sampling": {"rule": "window", "frames": 16, "temporal_views": 4, "spatial_views": 3,
                  "frame_step": 2, "seconds": 1.5, "stride": 0.5, "single_up_to": 2.0},
     "classify": {"score": "sigmoid", "labels": "labels.txt", "label_index_offset": 1},
-    "embed": {"dim": 64, "normalize": false},
+    "embed": {"dim": 64, "normalize": false, "keep_temporal": true, "pool_norm": true,
+              "prompts": ["{}", "a clip of {}"]},
     "text_tower": {"type": "gated_conv", "dim": 64, "depth": 2, "kernel": 5, "max_words": 24,
                    "vocab": "vocab.txt", "removed_characters": "-'"},
     "detect": {"score": "sigmoid", "labels": ["l", "r"], "feature": "avg|delta",
@@ -77,7 +80,13 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(parsed->std[0], 0.229f);
   EXPECT_EQ(parsed->classify.score, ScoreKind::kSigmoid);
   EXPECT_EQ(parsed->classify.label_index_offset, 1);
+  EXPECT_THAT(parsed->tasks, ElementsAre("classify", "embed", "match"));
+  EXPECT_TRUE(parsed->serves("match"));
   EXPECT_FALSE(parsed->embed->normalize);
+  EXPECT_TRUE(parsed->embed->keep_temporal);
+  EXPECT_TRUE(parsed->embed->pool_norm);
+  EXPECT_THAT(parsed->embed->prompts, ElementsAre("{}", "a clip of {}"));
+  EXPECT_EQ(parsed->text_tower->type, TextTowerType::kGatedConv);
   EXPECT_EQ(parsed->text_tower->removed_characters, "-'");
   EXPECT_EQ(parsed->detect->feature, DetectConfig::Feature::kAvgDelta);
   EXPECT_EQ(parsed->weights.sha256, std::string(64, 'a'));
@@ -155,7 +164,8 @@ TEST(Config, RefusesAWrongTypeOrValue) {
       {"/classify/label_index_offset", -1},
       {"/detect/labels", json::array({"left", "left"})},
       {"/tasks", json::array({"classify", 3})},
-      {"/tasks", json::array({"embed"})},
+      {"/tasks", json::array({"detect"})},
+      {"/tasks", json::array({"embed", "embed"})},
       {"/tasks", json::array()},
       {"/backbone", "videomamba"},
       {"/backbone/arch", "vit"},
@@ -190,6 +200,11 @@ TEST(Config, RefusesAWrongTypeOrValue) {
       {"/detect/labels", json::array({1})},
       {"/detect/box_frame", 16},
       {"/text_tower/type", "lstm"},
+      {"/embed/prompts", json::array()},
+      {"/embed/prompts", json::array({"a clip"})},
+      {"/embed/prompts", "{}"},
+      {"/embed/keep_temporal", 1},
+      {"/backbone/still_as_image", true},  // A token spans two frames.
   };
   for (const auto& [pointer, value] : wrong) {
     json config = Full();
@@ -200,10 +215,91 @@ TEST(Config, RefusesAWrongTypeOrValue) {
   }
 }
 
-TEST(Config, RefusesATextTowerWithoutItsSpace) {
+json Multimodal() {  // As `scanline import` writes the released models, but small.
   json config = Full();
+  config["tasks"] = {"embed", "match"};
+  config["backbone"]["tubelet"] = 1;
+  config["backbone"]["still_as_image"] = true;
+  for (const char* section : {"classify", "detect"}) config.erase(section);
+  config["text_tower"] = json::parse(R"({
+    "type": "bert", "vocab": "vocab.txt", "dim": 768, "depth": 9, "fusion_depth": 3, "heads": 12,
+    "intermediate": 3072, "max_positions": 512, "max_length": 32, "official_cleanup": false,
+    "special_tokens": true})");
+  return config;
+}
+
+TEST(Config, ReadsAModelOfVideoAndTextAlone) {
+  const auto parsed = ParseModelConfig(Multimodal().dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_FALSE(parsed->serves("classify"));
+  EXPECT_EQ(parsed->labels_source, "");
+  EXPECT_TRUE(parsed->backbone.still_as_image);
+  const TextTowerConfig& tower = *parsed->text_tower;
+  EXPECT_EQ(tower.type, TextTowerType::kBert);
+  EXPECT_EQ(tower.dim, 768);
+  EXPECT_EQ(tower.depth, 9);
+  EXPECT_EQ(tower.fusion_depth, 3);
+  EXPECT_EQ(tower.heads, 12);
+  EXPECT_EQ(tower.intermediate, 3072);
+  EXPECT_EQ(tower.max_positions, 512);
+  EXPECT_EQ(tower.max_length, 32);
+  EXPECT_FALSE(tower.official_cleanup);
+  EXPECT_TRUE(tower.special_tokens);
+}
+
+TEST(Config, LeavesTheDefaultsOfATextTower) {
+  json config = Multimodal();
+  for (const char* key : {"fusion_depth", "max_positions", "official_cleanup", "special_tokens"}) {
+    config["text_tower"].erase(key);
+  }
+  config["embed"] = {{"dim", 512}};
+  const auto parsed = ParseModelConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->text_tower->fusion_depth, 0);
+  EXPECT_EQ(parsed->text_tower->max_positions, 512);
+  EXPECT_TRUE(parsed->text_tower->official_cleanup);
+  EXPECT_FALSE(parsed->text_tower->special_tokens);
+  EXPECT_TRUE(parsed->embed->normalize);
+  EXPECT_FALSE(parsed->embed->keep_temporal);
+  EXPECT_FALSE(parsed->embed->pool_norm);
+  EXPECT_THAT(parsed->embed->prompts, ElementsAre("{}"));
+}
+
+TEST(Config, RefusesATextTowerThatNobodyCanBuild) {
+  const std::pair<const char*, json> wrong[] = {
+      {"heads", 5},        {"heads", 0},           {"max_length", 2},
+      {"max_length", 513}, {"intermediate", 0},    {"kernel", 5},
+      {"depth", 0},        {"fusion_depth", -1},   {"special_tokens", "no"},
+      {"vocab", "../v"},   {"official_cleanup", 1}};
+  for (const auto& [key, value] : wrong) {
+    json config = Multimodal();
+    config["text_tower"][key] = value;
+    EXPECT_THAT(ErrorOf(config), HasSubstr(std::string("text_tower.") + key)) << value;
+  }
+}
+
+TEST(Config, RefusesATaskWithoutItsSection) {
+  json config = Multimodal();
+  config["tasks"] = {"classify"};
+  EXPECT_THAT(ErrorOf(config), HasSubstr("the task classify needs the section classify"));
+  config["tasks"] = {"match"};
+  config.erase("text_tower");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("the task match needs the section text_tower"));
+  config["tasks"] = {"embed"};
   config.erase("embed");
-  EXPECT_THAT(ErrorOf(config), HasSubstr("text_tower needs embed"));
+  EXPECT_THAT(ErrorOf(config), HasSubstr("the task embed needs the section embed"));
+  config = Full();
+  config["tasks"] = {"classify"};
+  config.erase("embed");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("text_tower needs the section embed"));
+}
+
+TEST(Config, RefusesStepsOfAPoolThatComparesThem) {
+  json config = Multimodal();
+  config["backbone"]["pool"] = "cls+avg|delta|max";
+  EXPECT_THAT(ErrorOf(config), HasSubstr("backbone.still_as_image"));
+  config["backbone"]["still_as_image"] = false;
+  EXPECT_THAT(ErrorOf(config), HasSubstr("embed.keep_temporal"));
 }
 
 TEST(Config, RefusesWhatIsNotJsonAndRepeatedKeys) {

@@ -48,6 +48,7 @@ inline Spread SpreadOf(const std::string& name, const std::vector<int64_t>& shap
   double fan_in = 1;
   for (size_t i = 1; i < shape.size(); ++i) fan_in *= static_cast<double>(shape[i]);
   if (name == "input") return {0, 2};
+  if (name == "temp") return {0.07, 0};
   if (IsLogA(name)) return {0, 0.1};  // The offset depends on the state.
   if (EndsWith(name, ".D") || EndsWith(name, ".D_b")) return {1, 0.1};
   if (has("dt_proj")) {

@@ -40,6 +40,49 @@ TEST(Admission, BoundsBytesToo) {
   EXPECT_TRUE(admission.Admit(1, absl::Now()).ok());
 }
 
+class SharedAdmission : public ::testing::Test {
+ protected:
+  // As many as get in.
+  std::vector<Admission::Ticket> Flood(WorkKind kind, int64_t bytes) {
+    std::vector<Admission::Ticket> tickets;
+    while (true) {
+      auto ticket = admission_.Admit(bytes, absl::Now(), kind);
+      if (!ticket.ok()) return tickets;
+      tickets.push_back(*std::move(ticket));
+    }
+  }
+  Admission admission_{{.max_requests = 80, .max_bytes = 8000, .keep_shares = true}};
+};
+
+TEST_F(SharedAdmission, AFloodOfEitherKindLeavesAnEighthForTheOther) {
+  for (const auto& [flood, other] : {std::pair(WorkKind::kTexts, WorkKind::kClip),
+                                     std::pair(WorkKind::kClip, WorkKind::kTexts)}) {
+    const auto many = Flood(flood, 1);
+    EXPECT_EQ(many.size(), 70U);
+    const absl::Status refused = admission_.Admit(1, absl::Now(), flood).status();
+    EXPECT_THAT(refused.message(), HasSubstr("an eighth of which is kept for"));
+    EXPECT_EQ(Flood(other, 1).size(), 10U);
+  }
+}
+
+TEST_F(SharedAdmission, SoDoTheirBytes) {
+  const auto texts = Flood(WorkKind::kTexts, 1000);
+  EXPECT_EQ(texts.size(), 7U);
+  EXPECT_TRUE(admission_.Admit(1000, absl::Now()).ok());
+  EXPECT_TRUE(admission_.TryHold(1000));
+  EXPECT_FALSE(admission_.TryHold(1));
+  admission_.GiveBack(1000);
+}
+
+// Decoding turns small files into large pictures, which is never refused.
+TEST_F(SharedAdmission, ClipsThatGrewPastTheLimitLeaveTheTextsTheirShare) {
+  auto clip = admission_.Admit(10, absl::Now());
+  ASSERT_TRUE(clip.ok());
+  clip->Resize(20'000);
+  EXPECT_FALSE(admission_.Admit(1, absl::Now()).ok());
+  EXPECT_EQ(Flood(WorkKind::kTexts, 500).size(), 2U);
+}
+
 TEST(Admission, ATicketGivesItsPlaceBackOnceHoweverItIsMoved) {
   Admission admission({});
   {

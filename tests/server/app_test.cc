@@ -398,12 +398,6 @@ TEST_F(HeldServer, WhatIsNotServedYetSaysSo) {
   v1::StreamAnalyzeResponse window;
   EXPECT_FALSE(stream->Read(&window));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
-
-  grpc::ClientContext text_context;
-  v1::EmbedTextResponse text_response;
-  const grpc::Status text = server_->video->EmbedText(&text_context, {}, &text_response);
-  EXPECT_EQ(text.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_THAT(text.error_message(), HasSubstr("EmbedText is not served"));
 }
 
 TEST_F(HeldServer, CompressedMessagesAreNotInflated) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -18,13 +20,19 @@ using testing::MakeRequest;
 
 const absl::Time kStart = absl::UnixEpoch();
 
-JobPtr MakeJob(const ModelPtr& model, const std::string& id, int64_t tokens,
+JobPtr MakeJob(const ModelPtr& model, const std::string& id, int64_t cost,
                absl::Time deadline = absl::InfiniteFuture()) {
   Request request = MakeRequest(model, "x", deadline);
   request.id = id;
   auto job = std::make_unique<Job>(std::move(request), [](absl::StatusOr<Reply>) {});
-  job->tokens = tokens;
+  job->cost = cost;
   job->entered = kStart;
+  return job;
+}
+
+JobPtr MakeTexts(const ModelPtr& model, const std::string& id, int64_t cost) {
+  JobPtr job = MakeJob(model, id, cost);
+  job->request.input = TextsAlone{};
   return job;
 }
 
@@ -79,6 +87,63 @@ TEST_F(BatchQueueTest, WorkersThatAskTogetherShareWhatWaits) {
   for (const char* id : {"1", "2", "3"}) queue_.Push(MakeJob(a_, id, 1));
   EXPECT_THAT(Ids(queue_.Pop({.max_requests = 8}, /*pullers=*/2)), ElementsAre("1", "2"));
   EXPECT_THAT(Ids(queue_.Pop({.max_requests = 8}, /*pullers=*/1)), ElementsAre("3"));
+}
+
+TEST_F(BatchQueueTest, ClipsAndTextsAreNeverInOneBatch) {
+  queue_.Push(MakeJob(a_, "c1", 10));
+  queue_.Push(MakeTexts(a_, "t1", 1));
+  queue_.Push(MakeJob(a_, "c2", 10));
+  queue_.Push(MakeTexts(a_, "t2", 1));
+  EXPECT_THAT(Ids(queue_.Pop({})), ElementsAre("t1", "t2"));
+  EXPECT_THAT(Ids(queue_.Pop({})), ElementsAre("c1", "c2"));
+}
+
+TEST_F(BatchQueueTest, ATextThatComesWhileClipsRunIsNext) {
+  for (const char* id : {"c1", "c2", "c3", "c4"}) queue_.Push(MakeJob(a_, id, 100));
+  EXPECT_THAT(Ids(queue_.Pop({.max_requests = 2})), ElementsAre("c1", "c2"));
+  queue_.Push(MakeTexts(a_, "t", 1));
+  EXPECT_THAT(Ids(queue_.Pop({.max_requests = 2})), ElementsAre("t"));
+  EXPECT_THAT(Ids(queue_.Pop({.max_requests = 2})), ElementsAre("c3", "c4"));
+}
+
+TEST_F(BatchQueueTest, AClipThatComesWhileTextsRunIsNext) {
+  for (const char* id : {"t1", "t2", "t3"}) queue_.Push(MakeTexts(a_, id, 100));
+  EXPECT_THAT(Ids(queue_.Pop({.max_requests = 1})), ElementsAre("t1"));
+  queue_.Push(MakeJob(a_, "c", 1000));
+  EXPECT_THAT(Ids(queue_.Pop({.max_requests = 1})), ElementsAre("c"));
+  EXPECT_THAT(Ids(queue_.Pop({.max_requests = 1})), ElementsAre("t2"));
+}
+
+// Whatever the batches cost, while both wait neither gets ahead by more than one batch of each.
+TEST_F(BatchQueueTest, WhileBothWaitTheyShareTheWorkersByCost) {
+  constexpr int64_t kClip = 70;
+  constexpr int64_t kTexts = 9;
+  for (int i = 0; i < 100; ++i) queue_.Push(MakeJob(a_, "c", kClip));
+  for (int i = 0; i < 700; ++i) queue_.Push(MakeTexts(a_, "t", kTexts));
+  int64_t clips = 0;
+  int64_t texts = 0;
+  const auto all_in = [&] { return clips == 100 * kClip || texts == 700 * kTexts; };
+  while (!all_in()) {
+    const std::vector<std::string> batch = Ids(queue_.Pop({.max_requests = 4}));
+    ASSERT_FALSE(batch.empty());
+    (batch[0] == "c" ? clips : texts) +=
+        static_cast<int64_t>(batch.size()) * (batch[0] == "c" ? kClip : kTexts);
+    EXPECT_LE(std::abs(clips - texts), 4 * (kClip + kTexts));
+  }
+  EXPECT_GT(std::min(clips, texts), 5000);
+}
+
+TEST_F(BatchQueueTest, ALaneThatWasEmptyHasNoClaimOnThePast) {
+  for (int i = 0; i < 50; ++i) {
+    queue_.Push(MakeJob(a_, "c", 100));
+    EXPECT_THAT(Ids(queue_.Pop({})), ElementsAre("c"));
+  }
+  for (const char* id : {"t1", "t2", "t3"}) queue_.Push(MakeTexts(a_, id, 100));
+  for (const char* id : {"c1", "c2"}) queue_.Push(MakeJob(a_, id, 100));
+  const BatchLimits one = {.max_requests = 1};
+  std::vector<std::string> order;
+  for (int i = 0; i < 5; ++i) order.push_back(Ids(queue_.Pop(one)).at(0));
+  EXPECT_THAT(order, ElementsAre("t1", "t2", "c1", "t3", "c2"));
 }
 
 TEST_F(BatchQueueTest, GivesOutTheExpiredAndTheCancelledAndKeepsTheOrderOfTheRest) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <functional>
@@ -9,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "base/error.h"
 #include "server/request.h"
 
 // Stand-ins for the model and for what waits, so that the server's own behaviour is tested without
@@ -43,8 +46,10 @@ class Gate {
   bool open_ = false;
 };
 
-// Logits that depend on the clip alone: class 0 gets the sum of the pixels. `before` runs in each
-// Predict call that is not the warm-up.
+// Answers that depend on the item alone. Of a clip: class 0 gets the sum of the pixels, and the
+// vector is (1, 0) where it is black, else (0, 1). Of a text: (1, 0) where it says "black", else
+// (0, 1); its words are its tokens, of which it reads four, and "zebra" is not known; an empty one
+// is FIELD_INVALID. `before` runs in each Predict call that is not the warm-up.
 class SumPredictor : public Predictor {
  public:
   using Before = std::function<void(absl::Span<const PredictItem>)>;
@@ -55,7 +60,7 @@ class SumPredictor : public Predictor {
     const bool warm_up = std::exchange(first_, false);
     if (!warm_up && before_) before_(items);
     std::vector<absl::StatusOr<Prediction>> results;
-    for (const PredictItem& item : items) results.push_back(One(*item.clip));
+    for (const PredictItem& item : items) results.push_back(One(item));
     return results;
   }
 
@@ -63,17 +68,52 @@ class SumPredictor : public Predictor {
   std::string kernel() const override { return "sum"; }
 
  private:
-  Prediction One(const Clip& clip) const {
+  absl::StatusOr<Prediction> One(const PredictItem& item) const {
+    Prediction prediction;
+    if (item.texts != nullptr) {
+      for (size_t i = 0; i < item.texts->size(); ++i) {
+        if ((*item.texts)[i].empty()) return NothingToRead(i);
+        prediction.texts.push_back(Read((*item.texts)[i]));
+      }
+    }
+    if (item.clip != nullptr) See(*item.clip, item.tasks, &prediction);
+    return prediction;
+  }
+
+  static absl::Status NothingToRead(size_t i) {
+    const std::string field = "texts[" + std::to_string(i) + "]";
+    return MakeError(Reason::kFieldInvalid, field + ": expected words, found none",
+                     {{"field", field}, {"expected", "words"}, {"found", "none"}});
+  }
+
+  static TextEmbedding Read(const std::string& text) {
+    TextEmbedding read;
+    const std::vector<std::string> words = absl::StrSplit(text, ' ');
+    read.tokens = static_cast<int>(std::min<size_t>(words.size(), 4));
+    read.truncated = words.size() > 4;
+    read.values = {0, 1};
+    for (const std::string& word : words) {
+      if (word == "zebra") read.unknown_words.push_back(word);
+      if (word == "black") read.values = {1, 0};
+    }
+    return read;
+  }
+
+  void See(const Clip& clip, const TaskSet& tasks, Prediction* prediction) const {
     float sum = 0;
     for (const uint8_t value : clip.pixels) sum += value;
-    Prediction prediction;
     for (size_t view = 0; view < clip.views.size(); ++view) {
       std::vector<float> logits(classes_);
       logits[0] = sum;
-      prediction.logits.push_back(std::move(logits));
-      prediction.tokens += 8;
+      const std::vector<float> vector = {sum == 0 ? 1.0f : 0.0f, sum == 0 ? 0.0f : 1.0f};
+      if (tasks.classify) prediction->logits.push_back(std::move(logits));
+      if (tasks.embed || tasks.match) {
+        prediction->embeddings.push_back(vector);
+        prediction->raw_embeddings.push_back({2 * vector[0], 2 * vector[1]});
+      }
+      if (tasks.rerank) prediction->match_logits.emplace_back(prediction->texts.size(), 0.5f);
+      prediction->tokens += 8;
     }
-    return prediction;
   }
 
   const int classes_;
@@ -81,7 +121,8 @@ class SumPredictor : public Predictor {
   bool first_ = true;
 };
 
-inline ModelPtr MakeModel(const std::string& name, SumPredictor::Before before = nullptr) {
+inline std::shared_ptr<ServedModel> NewModel(const std::string& name,
+                                             const SumPredictor::Before& before) {
   auto model = std::make_shared<ServedModel>();
   model->config.name = name;
   model->config.version = "1";
@@ -94,6 +135,28 @@ inline ModelPtr MakeModel(const std::string& name, SumPredictor::Before before =
     return std::make_unique<SumPredictor>(3, before);
   };
   return model;
+}
+
+// One that classifies.
+inline ModelPtr MakeModel(const std::string& name, const SumPredictor::Before& before = nullptr) {
+  return NewModel(name, before);
+}
+
+// One that also embeds, and matches clips with texts of up to four words.
+inline std::shared_ptr<ServedModel> NewTextModel(const std::string& name,
+                                                 const SumPredictor::Before& before = nullptr) {
+  auto model = NewModel(name, before);
+  model->config.tasks = {"classify", "embed", "match"};
+  model->config.embed = EmbedConfig{.dim = 2, .prompts = {"{}", "a clip of {}"}};
+  model->config.text_tower =
+      TextTowerConfig{.vocab = {"", "black"}, .dim = 16, .depth = 1, .max_words = 4};
+  model->temperature = 0.5f;
+  return model;
+}
+
+inline ModelPtr MakeTextModel(const std::string& name,
+                              const SumPredictor::Before& before = nullptr) {
+  return NewTextModel(name, before);
 }
 
 // A clip of one view of two frames whose pixels are all `value`.
@@ -115,6 +178,18 @@ inline Request MakeRequest(ModelPtr model, std::string content = "x",
   Request request;
   request.model = std::move(model);
   request.input = std::move(content);
+  request.cancel = Cancel(deadline);
+  return request;
+}
+
+// EmbedText's.
+inline Request MakeTextRequest(ModelPtr model, std::vector<std::string> texts,
+                               absl::Time deadline = absl::InfiniteFuture()) {
+  Request request;
+  request.model = std::move(model);
+  request.input = TextsAlone{};
+  request.texts = std::move(texts);
+  request.answer.tasks = {.classify = false};
   request.cancel = Cancel(deadline);
   return request;
 }

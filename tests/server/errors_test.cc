@@ -1,162 +1,47 @@
 // Each reason of docs/errors.md, provoked over a real socket: code, details, metadata and message.
-// A reason without a row here fails the last test.
+// A reason without a row here fails the last test. tests/server/error_harness.h does the provoking.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
-#include "absl/time/clock.h"
-#include "base/digest.h"
 #include "base/error.h"
 #include "server/decode_request.h"
 #include "server/load_models.h"
 #include "tests/server/doubles.h"
+#include "tests/server/error_harness.h"
 #include "tests/server/faults.h"
-#include "tests/server/running_server.h"
-#include "tests/support/files.h"
 
 namespace scanline {
 namespace {
 
 using testing::Call;
+using testing::ChunkMessage;
 using testing::ClassifyRequest;
 using testing::ClassifyUpload;
-using testing::Connection;
+using testing::CorpusClip;
+using testing::EmbedTexts;
+using testing::Faulty;
+using testing::GoodClip;
+using testing::MatchTexts;
+using testing::Messages;
+using testing::RawMessages;
 using testing::Running;
+using testing::Send;
+using testing::Serve;
+using testing::StartMessage;
 using testing::TestSettings;
+using testing::WhileOneIsHeld;
+using testing::With;
+using testing::WithSpec;
+using testing::WithStart;
 using Details = std::vector<std::string>;
-
-// The real decoder, and a model that any clip passes quickly.
-Running Serve(const Settings& settings = TestSettings(), ModelPtr model = testing::MakeModel("m")) {
-  return Running(settings, {std::move(model)}, [settings](const Request& request) {
-    return DecodeRequest(request, DecodeLimitsOf(settings));
-  });
-}
-
-std::string Corpus(const std::string& name) {
-  const auto bytes = testing::ReadBytes(SCANLINE_SOURCE_DIR "/tests/data/clips/" + name);
-  return {bytes.begin(), bytes.end()};
-}
-
-std::string GoodClip() { return Corpus("mp4_tiny32.mp4"); }
-
-grpc::Status Send(const std::string& clip, const Settings& settings = TestSettings()) {
-  Running server = Serve(settings);
-  return Call(server, ClassifyRequest(clip)).status;
-}
-
-template <typename Change>
-Settings With(Change change) {
-  Settings settings = TestSettings();
-  change(settings);
-  return settings;
-}
-
-// The answer of a stream whose messages the caller writes.
-grpc::Status Messages(Connection& server, const std::vector<v1::UploadClipRequest>& messages) {
-  grpc::ClientContext context;
-  v1::UploadClipResponse response;
-  const auto writer = server.video->UploadClip(&context, &response);
-  for (const auto& message : messages) {
-    if (!writer->Write(message)) break;
-  }
-  writer->WritesDone();
-  return writer->Finish();
-}
-
-// The same of messages as bytes, which need be none.
-grpc::Status RawMessages(Connection& server, const std::vector<std::string>& messages) {
-  grpc::ClientContext context;
-  grpc::ByteBuffer response;
-  const grpc::internal::RpcMethod method("/scanline.v1.VideoService/UploadClip",
-                                         grpc::internal::RpcMethod::CLIENT_STREAMING,
-                                         server.channel);
-  const std::unique_ptr<grpc::ClientWriter<grpc::ByteBuffer>> writer(
-      grpc::internal::ClientWriterFactory<grpc::ByteBuffer>::Create(server.channel.get(), method,
-                                                                    &context, &response));
-  for (const std::string& message : messages) {
-    const grpc::Slice slice(message);
-    if (!writer->Write(grpc::ByteBuffer(&slice, 1))) break;
-  }
-  writer->WritesDone();
-  return writer->Finish();
-}
-
-v1::UploadClipRequest StartMessage() {
-  v1::UploadClipRequest message;
-  *message.mutable_start() = ClassifyUpload().start;
-  return message;
-}
-
-v1::UploadClipRequest ChunkMessage(const std::string& bytes) {
-  v1::UploadClipRequest message;
-  message.set_chunk(bytes);
-  return message;
-}
-
-grpc::Status WithStart(const std::function<void(v1::UploadClipRequest::Start&)>& change,
-                       const std::string& clip = GoodClip()) {
-  Running server = Serve();
-  testing::UploadPlan plan = ClassifyUpload();
-  change(plan.start);
-  return testing::Upload(server, clip, plan).status;
-}
-
-grpc::Status Faulty(Reason reason, const std::string& message) {
-  Running server = Serve(TestSettings(),
-                         testing::WithFault(*testing::MakeModel("m"), MakeError(reason, message)));
-  return Call(server, ClassifyRequest(GoodClip())).status;
-}
-
-// One call stands at the gate, in the decoder, while `second` is made.
-grpc::Status WhileOneIsHeld(const Settings& settings,
-                            const std::function<grpc::Status(Running&)>& second) {
-  testing::Gate gate;
-  Running server(settings, {testing::MakeModel("m")},
-                 [&](const Request& request) -> absl::StatusOr<Clip> {
-                   const auto* content = std::get_if<std::string>(&request.input);
-                   if (content != nullptr && *content == "hold") gate.Wait();
-                   return testing::MakeClip(1);
-                 });
-  auto held =
-      std::async(std::launch::async, [&] { return Call(server, ClassifyRequest("hold")).status; });
-  gate.AwaitWaiters(1);
-  grpc::Status status = second(server);
-  gate.Open();
-  held.wait();
-  return status;
-}
-
-// While it lives, files of this process end at `bytes`, as on a disk that is full.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  void (*const handler_)(int);
-  rlimit before_{};
-};
 
 struct Row {
   std::string name;
@@ -217,25 +102,25 @@ std::vector<Row> InputRows() {
        {},
        {"codec"},
        {"no decoder for the video"},
-       [] { return Send(Corpus("mp4_unknown_codec.mp4")); }},
+       [] { return Send(CorpusClip("mp4_unknown_codec.mp4")); }},
       {"SoundAlone",
        Reason::kNoVideoStream,
        {},
        {},
        {"has no video stream"},
-       [] { return Send(Corpus("mp4_audio_only.mp4")); }},
+       [] { return Send(CorpusClip("mp4_audio_only.mp4")); }},
       {"CutFile",
        Reason::kVideoTruncated,
        {},
        {"frames_ok"},
        {"the file is cut", "frames"},
-       [] { return Send(Corpus("mp4_faststart_cut60.mp4")); }},
+       [] { return Send(CorpusClip("mp4_faststart_cut60.mp4")); }},
       {"Damaged",
        Reason::kVideoCorrupt,
        {},
        {"frames_ok"},
        {"could not be decoded", "damaged"},
-       [] { return Send(Corpus("mp4_zeroed_middle.mp4")); }},
+       [] { return Send(CorpusClip("mp4_zeroed_middle.mp4")); }},
       {"OffsetsBeyond",
        Reason::kSegmentOutOfRange,
        {"BadRequest"},
@@ -262,13 +147,67 @@ std::vector<Row> InputRows() {
        Reason::kTaskUnsupported,
        {"PreconditionFailure"},
        {"model", "task"},
-       {"TASK_EMBED"},
+       {"not served for TASK_EMBED"},
        [] {
-         Running server = Serve();
-         auto request = ClassifyRequest(GoodClip());
-         request.mutable_spec()->set_tasks(0, v1::TASK_EMBED);
-         return Call(server, request).status;
+         return WithSpec([](auto& spec) { spec.set_tasks(0, v1::TASK_EMBED); },
+                         testing::MakeModel("m"));
        }},
+  };
+}
+
+Row InvalidField(const std::string& name, const std::string& message,
+                 std::function<grpc::Status()> provoke) {
+  return {name,      Reason::kFieldInvalid, {"BadRequest"}, {"field", "expected", "found"},
+          {message}, std::move(provoke)};
+}
+
+Row UnsupportedTask(const std::string& name, const std::string& message,
+                    std::function<grpc::Status()> provoke) {
+  return {name,      Reason::kTaskUnsupported, {"PreconditionFailure"}, {"model", "task"},
+          {message}, std::move(provoke)};
+}
+
+std::vector<Row> TextRows() {
+  const Settings few = With([](Settings& s) {
+    s.max_texts = 2;
+    s.max_text_bytes = 4;
+  });
+  return {
+      InvalidField("NoTexts", "texts: expected at least one text, found none",
+                   [] { return EmbedTexts({}); }),
+      InvalidField("ManyTexts", "texts: expected up to 2 texts, found 3",
+                   [few] {
+                     return EmbedTexts({"a", "b", "c"}, few);
+                   }),
+      InvalidField("LongText", "texts[1]: expected up to 4 bytes, found 5",
+                   [few] {
+                     return EmbedTexts({"a", "12345"}, few);
+                   }),
+      InvalidField("NothingToRead", "texts[1]: expected",
+                   [] {
+                     return EmbedTexts({"a", ""});
+                   }),
+      InvalidField("OddIdOfTexts", "request_id: expected a UUID",
+                   [] { return EmbedTexts({"a"}, TestSettings(), nullptr, "7"); }),
+      UnsupportedTask("TextsWithoutATower", "no text tower",
+                      [] { return EmbedTexts({"a"}, TestSettings(), testing::MakeModel("m")); }),
+      InvalidField("MatchWithNothing", "spec.match_text.texts: expected at least one text",
+                   [] { return MatchTexts({}, {}); }),
+      InvalidField("MatchWithNothingToRead", "spec.match_text.texts[1]: expected",
+                   [] {
+                     return MatchTexts({"a", ""}, {});
+                   }),
+      InvalidField("PromptsOfNothing", "spec.match_text.texts[1]: expected a label",
+                   [] {
+                     return MatchTexts({"a", " "}, {.use_prompts = true});
+                   }),
+      UnsupportedTask("RerankWithoutFusion", "no fusion layers",
+                      [] { return MatchTexts({"a"}, {.rerank = true}); }),
+      InvalidField("RerankOfPrompts", "spec.match_text.use_prompts: expected false beside rerank",
+                   [] {
+                     return MatchTexts({"a"},
+                                       {.rerank = true, .use_prompts = true, .fusion_depth = 3});
+                   }),
   };
 }
 
@@ -331,7 +270,7 @@ std::vector<Row> LimitRows() {
        both,
        {"at most 0.0 s"},
        [] {
-         return Send(Corpus("mp4_longgop.mp4"),
+         return Send(CorpusClip("mp4_longgop.mp4"),
                      With([](Settings& s) { s.max_decode_seconds = 0.001; }));
        }},
       {"PacketsWithoutFrame",
@@ -340,7 +279,7 @@ std::vector<Row> LimitRows() {
        {"limit"},
        {"1 packets in a row gave no frame"},
        [] {
-         return Send(Corpus("mp4_bpyramid_ref16.mp4"),
+         return Send(CorpusClip("mp4_bpyramid_ref16.mp4"),
                      With([](Settings& s) { s.max_packets_without_frame = 1; }));
        }},
   };
@@ -562,7 +501,7 @@ std::vector<Row> LoadRows() {
        {"retry_delay_ms"},
        {"expected room for the upload", "found none: File too large"},
        [] {
-         const FileSizeLimit limit(1000);
+         const testing::FileSizeLimit limit(1000);
          Running server = Serve(With([](Settings& s) { s.upload_memory_mib = 0; }));
          return testing::Upload(server, GoodClip(), ClassifyUpload()).status;
        }},
@@ -672,23 +611,11 @@ std::vector<Row> DeviceRows() {
 
 std::vector<Row> AllRows() {
   std::vector<Row> rows;
-  for (auto& some : {InputRows(), LimitRows(), StreamRows(), LoadRows(), DeviceRows()}) {
+  for (auto& some :
+       {InputRows(), TextRows(), LimitRows(), StreamRows(), LoadRows(), DeviceRows()}) {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;
-}
-
-// "BadRequest" of "type.googleapis.com/google.rpc.BadRequest"
-Details DetailsOf(const grpc::Status& status) {
-  google::rpc::Status all;
-  EXPECT_TRUE(all.ParseFromString(status.error_details()));
-  EXPECT_EQ(all.code(), status.error_code());
-  EXPECT_EQ(all.message(), status.error_message());
-  Details names;
-  for (const auto& any : all.details()) {
-    names.push_back(any.type_url().substr(any.type_url().rfind('.') + 1));
-  }
-  return names;
 }
 
 class Errors : public ::testing::TestWithParam<Row> {};
@@ -703,7 +630,7 @@ TEST_P(Errors, HasItsCodeDetailsAndWords) {
   EXPECT_EQ(info->domain(), "scanline");
   Details expected = {"ErrorInfo"};
   expected.insert(expected.end(), row.details.begin(), row.details.end());
-  EXPECT_EQ(DetailsOf(status), expected);
+  EXPECT_EQ(testing::DetailsOf(status), expected);
   for (const std::string& key : row.metadata) EXPECT_EQ(info->metadata().count(key), 1U) << key;
   for (const std::string& part : row.message) {
     EXPECT_THAT(status.error_message(), ::testing::HasSubstr(part));

@@ -36,6 +36,11 @@ ModelPtr WindowModel() {
   return model;
 }
 
+struct Wrong {
+  const char* spec;
+  const char* field;
+};
+
 class FromProtoTest : public ::testing::Test {
  protected:
   absl::StatusOr<Request> Read(const std::string& text) {
@@ -48,7 +53,13 @@ class FromProtoTest : public ::testing::Test {
     return Read("content: \"x\" spec { tasks: TASK_CLASSIFY " + spec + " }");
   }
 
-  ModelTable models_{{MakeModel("plain"), WindowModel()}};
+  absl::StatusOr<Request> ReadTexts(const std::string& text) {
+    v1::EmbedTextRequest message;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+    return FromProto(message, models_, {.max_texts = 3, .max_text_bytes = 8}, Cancel());
+  }
+
+  ModelTable models_{{MakeModel("plain"), WindowModel(), testing::MakeTextModel("text")}};
 };
 
 TEST_F(FromProtoTest, AMinimalRequestGetsTheDefaults) {
@@ -79,20 +90,102 @@ TEST_F(FromProtoTest, ModelsAreFoundByNameWithOrWithoutVersion) {
   for (const char* name : {"models/windows@2", "models/nothing", "windows", "models/"}) {
     const auto request = ReadSpec(std::string("model: \"") + name + "\"");
     EXPECT_EQ(ReasonOf(request.status()), Reason::kModelNotFound) << name;
-    EXPECT_THAT(request.status().message(), HasSubstr("models/plain@1, models/windows@1"));
+    EXPECT_THAT(request.status().message(),
+                HasSubstr("models/plain@1, models/windows@1, models/text@1"));
   }
 }
 
-TEST_F(FromProtoTest, OtherTasksAreUnsupported) {
-  for (const char* task : {"TASK_EMBED", "TASK_DETECT_ACTIONS", "TASK_MATCH_TEXT"}) {
-    EXPECT_EQ(ReasonOf(ReadSpec(std::string("tasks: ") + task).status()), Reason::kTaskUnsupported);
+TEST_F(FromProtoTest, TasksThatTheModelIsNotServedForAreNamed) {
+  for (const std::string task : {"TASK_EMBED", "TASK_DETECT_ACTIONS", "TASK_MATCH_TEXT"}) {
+    const absl::Status status = ReadSpec("tasks: " + task).status();
+    EXPECT_EQ(ReasonOf(status), Reason::kTaskUnsupported);
+    EXPECT_THAT(MetadataOf(status), Contains(Pair("task", task)));
   }
+  auto texts_alone = testing::NewTextModel("texts-alone");
+  texts_alone->config.tasks = {"embed"};
+  v1::AnalyzeClipRequest message = Parse("content: \"x\" spec { tasks: TASK_CLASSIFY }");
+  EXPECT_EQ(ReasonOf(FromProto(message, ModelTable({texts_alone}), {}, Cancel()).status()),
+            Reason::kTaskUnsupported);
 }
 
-struct Wrong {
-  const char* spec;
-  const char* field;
-};
+TEST_F(FromProtoTest, TasksComeInAnyCombination) {
+  const auto request = Read(
+      "content: \"x\" spec { model: \"models/text\" tasks: [TASK_EMBED, TASK_MATCH_TEXT, "
+      "TASK_EMBED] embed { skip_normalize: true } match_text { texts: [\"a\", \"b\"] } }");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_FALSE(request->answer.tasks.classify);
+  EXPECT_TRUE(request->answer.tasks.embed);
+  EXPECT_TRUE(request->answer.tasks.match);
+  EXPECT_FALSE(request->answer.tasks.rerank);
+  EXPECT_TRUE(request->answer.skip_normalize);
+  EXPECT_FALSE(request->answer.windows);
+  EXPECT_THAT(request->texts, ElementsAre("a", "b"));
+  EXPECT_EQ(request->prompts, 1);
+  EXPECT_EQ(request->text_bytes(), 2);
+}
+
+TEST_F(FromProtoTest, VectorsOfWindowsGiveWindows) {
+  const auto request = Read(
+      "content: \"x\" spec { model: \"models/text\" tasks: TASK_EMBED embed { per_window: true } "
+      "}");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_TRUE(request->answer.windows);
+  EXPECT_TRUE(request->answer.window_embeddings);
+}
+
+TEST_F(FromProtoTest, LabelsArePutIntoEveryPrompt) {
+  const auto request = Read(
+      "content: \"x\" spec { model: \"models/text\" tasks: TASK_MATCH_TEXT match_text { "
+      "texts: [\"dog\", \"cat\"] use_prompts: true } }");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->prompts, 2);
+  EXPECT_THAT(request->texts, ElementsAre("dog", "a clip of dog", "cat", "a clip of cat"));
+}
+
+// Options of a task that is not asked for have no effect, but their limits hold.
+TEST_F(FromProtoTest, TextsWithoutTheTaskAreNotRead) {
+  const auto request = ReadSpec("match_text { texts: \"a\" rerank: true }");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_TRUE(request->texts.empty());
+  EXPECT_FALSE(request->answer.tasks.rerank);
+}
+
+TEST_F(FromProtoTest, RerankIsTakenWhereThereAreFusionLayers) {
+  auto model = testing::NewTextModel("fusion");
+  model->config.text_tower->fusion_depth = 3;
+  v1::AnalyzeClipRequest message = Parse(
+      "content: \"x\" spec { tasks: TASK_MATCH_TEXT match_text { texts: \"a\" rerank: true } }");
+  const auto request = FromProto(message, ModelTable({model}), {}, Cancel());
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_TRUE(request->answer.tasks.rerank);
+}
+
+TEST_F(FromProtoTest, TextsAloneHaveNoClip) {
+  const auto request = ReadTexts("model: \"models/text\" texts: [\"a dog\", \"\", \"a dog\"]");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_FALSE(request->has_clip());
+  EXPECT_EQ(request->clip_bytes(), 0);
+  EXPECT_EQ(request->text_bytes(), 10);
+  EXPECT_THAT(request->texts, ElementsAre("a dog", "", "a dog"));
+}
+
+TEST_F(FromProtoTest, WrongTextsAreNamed) {
+  const std::string model = "model: \"models/text\" ";
+  const Wrong kWrong[] = {
+      {"", "texts"},
+      {"texts: [\"a\", \"b\", \"c\", \"d\"]", "texts"},
+      {"texts: [\"a\", \"123456789\"]", "texts[1]"},
+      {"texts: \"a\" request_id: \"7\"", "request_id"},
+  };
+  for (const Wrong& wrong : kWrong) {
+    const auto request = ReadTexts(model + wrong.spec);
+    EXPECT_EQ(ReasonOf(request.status()), Reason::kFieldInvalid) << wrong.spec;
+    EXPECT_THAT(MetadataOf(request.status()), Contains(Pair("field", wrong.field))) << wrong.spec;
+  }
+  EXPECT_EQ(ReasonOf(ReadTexts("texts: \"a\"").status()), Reason::kTaskUnsupported);
+  EXPECT_EQ(ReasonOf(ReadTexts("model: \"models/none\" texts: \"a\"").status()),
+            Reason::kModelNotFound);
+}
 
 TEST_F(FromProtoTest, WrongFieldsOfTheSpecAreNamed) {
   const Wrong kWrong[] = {

@@ -30,7 +30,8 @@ RequestRecord Answered() {
   record.timing.decode = absl::Milliseconds(30);
   record.timing.batch_queue = absl::Milliseconds(4);
   record.timing.inference = absl::Milliseconds(50);
-  record.usage = {.tokens = 256, .frames_decoded = 25};
+  record.usage = {.tokens = 256, .frames_decoded = 25, .texts = 3, .text_tokens = 14};
+  record.task = "classify+match_text";
   record.codec = "h264";
   record.clip_seconds = 1.5;
   record.input_bytes = 100'000;
@@ -42,6 +43,7 @@ RequestRecord Refused(Stage stage, Reason reason) {
   record.model = "models/m@1";
   record.stage = stage;
   record.status = MakeError(reason, "no");
+  record.task = "classify";
   return record;
 }
 
@@ -73,7 +75,8 @@ std::string RenderAll() {
 TEST(Metrics, HoldTheFiguresThatWereRecorded) {
   const std::string text = RenderAll();
   for (const char* line : {
-           "scanline_requests_total{model=\"models/m@1\",outcome=\"ok\",task=\"classify\"} 1",
+           "scanline_requests_total{model=\"models/"
+           "m@1\",outcome=\"ok\",task=\"classify+match_text\"} 1",
            "outcome=\"client_error\",task=\"classify\"} 1",
            "outcome=\"shed\",task=\"classify\"} 1",
            "outcome=\"expired\",task=\"classify\"} 1",
@@ -87,6 +90,8 @@ TEST(Metrics, HoldTheFiguresThatWereRecorded) {
            "scanline_stage_duration_seconds_bucket{stage=\"decode\",le=\"0.05\"} 1",
            "scanline_frames_decoded_total{codec=\"h264\"} 25",
            "scanline_tokens_total{model=\"models/m@1\"} 256",
+           "scanline_texts_total{method=\"AnalyzeClip\",model=\"models/m@1\"} 3",
+           "scanline_text_tokens_total{method=\"AnalyzeClip\",model=\"models/m@1\"} 14",
            "scanline_received_bytes_total{method=\"AnalyzeClip\"} 100000",
            "scanline_batches_total{model=\"models/m@1\"} 1",
            "scanline_wasted_inference_seconds_total{model=\"models/m@1\"} 0.125",

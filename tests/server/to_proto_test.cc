@@ -134,16 +134,141 @@ TEST(ToProto, TimingAndUsageAreAlwaysThere) {
   EXPECT_EQ(result.usage().batch_tokens(), 768);
 }
 
+// The same with vectors and two texts; the second window is nearer to the second text.
+Reply TwoWindowsWithTexts() {
+  Reply reply = TwoWindows();
+  reply.model = testing::MakeTextModel("m");
+  reply.answer.tasks = {.classify = false, .embed = true, .match = true};
+  reply.prediction.logits.clear();
+  reply.prediction.embeddings = {{1, 0}, {0, 1}};
+  reply.prediction.raw_embeddings = {{4, 0}, {0, 2}};
+  reply.prediction.texts = {{.values = {1, 0}}, {.values = {0, 1}}};
+  return reply;
+}
+
+TEST(ToProto, TheClipsVectorIsTheMeanOfItsViewsWithTheStretchItStandsFor) {
+  v1::ClipResult result;
+  ToProto(TwoWindowsWithTexts(), &result);
+  ASSERT_EQ(result.embeddings_size(), 1);
+  EXPECT_THAT(result.embeddings(0).values(), ElementsAre(0.5, 0.5));
+  EXPECT_EQ(result.embeddings(0).start_offset().seconds(), 0);
+  EXPECT_TRUE(result.embeddings(0).has_start_offset());
+  EXPECT_EQ(result.embeddings(0).end_offset().nanos(), 500'000'000);
+  EXPECT_EQ(result.classes_size(), 0);
+  EXPECT_EQ(result.windows_size(), 0);
+}
+
+TEST(ToProto, VectorsComeBeforeNormalisationWhereAsked) {
+  Reply reply = TwoWindowsWithTexts();
+  reply.answer.skip_normalize = true;
+  v1::ClipResult result;
+  ToProto(reply, &result);
+  EXPECT_THAT(result.embeddings(0).values(), ElementsAre(2, 1));
+  EXPECT_EQ(result.text_matches(0).similarity(), 0.5) << "scored as ever";
+}
+
+TEST(ToProto, WindowsHaveTheirOwnVectorsAndMatches) {
+  Reply reply = TwoWindowsWithTexts();
+  reply.answer.windows = true;
+  v1::ClipResult result;
+  ToProto(reply, &result);
+  ASSERT_EQ(result.windows_size(), 2);
+  EXPECT_THAT(result.windows(1).embedding().values(), ElementsAre(0, 1));
+  EXPECT_EQ(result.windows(1).embedding().start_offset().nanos(), 500'000'000);
+  EXPECT_EQ(result.windows(1).text_matches(0).similarity(), 0);
+  EXPECT_EQ(result.windows(1).text_matches(1).similarity(), 1);
+  EXPECT_EQ(result.embeddings_size(), 1) << "per_window was not asked for";
+
+  reply.answer.window_embeddings = true;
+  result.Clear();
+  ToProto(reply, &result);
+  ASSERT_EQ(result.embeddings_size(), 3);
+  EXPECT_THAT(result.embeddings(2).values(), ElementsAre(0, 1));
+  EXPECT_EQ(result.embeddings(2).start_offset().nanos(), 500'000'000);
+  EXPECT_EQ(result.embeddings(2).end_offset().seconds(), 1);
+}
+
+TEST(ToProto, MatchesAreSimilaritiesAndTheirSoftmaxAtTheModelsTemperature) {
+  Reply reply = TwoWindowsWithTexts();
+  reply.prediction.embeddings = {{1, 0}, {1, 0}};
+  v1::ClipResult result;
+  ToProto(reply, &result);
+  ASSERT_EQ(result.text_matches_size(), 2);
+  EXPECT_EQ(result.text_matches(0).similarity(), 1);
+  EXPECT_EQ(result.text_matches(1).similarity(), 0);
+  EXPECT_NEAR(result.text_matches(0).score(), 1 / (1 + std::exp(-1 / 0.5)), 1e-6);
+  EXPECT_EQ(result.text_matches(0).match_logit(), 0);
+
+  reply.answer.tasks.rerank = true;
+  reply.prediction.match_logits = {{3, -100}, {1, -100}};
+  result.Clear();
+  ToProto(reply, &result);
+  EXPECT_EQ(result.text_matches(0).match_logit(), 2);
+  EXPECT_EQ(result.text_matches(1).match_logit(), -100);
+}
+
+TEST(ToProto, PromptsOfOneLabelAreOneMatch) {
+  Reply reply = TwoWindowsWithTexts();
+  reply.prompts = 2;
+  reply.prediction.texts = {{.values = {1, 0}},
+                            {.values = {0, 1}},
+                            {.values = {0, 1}, .unknown_words = {"zebra"}},
+                            {.values = {0, 1}, .truncated = true}};
+  v1::ClipResult result;
+  ToProto(reply, &result);
+  ASSERT_EQ(result.text_matches_size(), 2);
+  EXPECT_NEAR(result.text_matches(0).similarity(), 0.5 * std::sqrt(2.0), 1e-6);
+  EXPECT_NEAR(result.text_matches(1).similarity(), 0.5, 1e-6);
+  ASSERT_EQ(result.warnings_size(), 3);
+  EXPECT_EQ(result.warnings(1).reason(), "UNKNOWN_TERMS");
+  EXPECT_EQ(result.warnings(1).message(),
+            "spec.match_text.texts[1]: the model does not know \"zebra\"");
+  EXPECT_EQ(result.warnings(2).reason(), "TEXT_TRUNCATED");
+}
+
+TEST(ToProto, TextsAloneAreVectorsInTheirOrderWithWarnings) {
+  Reply reply;
+  reply.model = testing::MakeTextModel("m");
+  reply.prediction.texts = {{.values = {1, 0}}, {.values = {0, 1}, .unknown_words = {"zebra"}}};
+  reply.timing.total = absl::Milliseconds(7);
+  v1::EmbedTextResponse response;
+  ToProto(reply, &response);
+  ASSERT_EQ(response.embeddings_size(), 2);
+  EXPECT_THAT(response.embeddings(1).values(), ElementsAre(0, 1));
+  EXPECT_FALSE(response.embeddings(1).has_start_offset());
+  ASSERT_EQ(response.warnings_size(), 1);
+  EXPECT_EQ(response.warnings(0).message(), "texts[1]: the model does not know \"zebra\"");
+  EXPECT_EQ(response.timing().total().nanos(), 7'000'000);
+}
+
+TEST(ToProto, AModelTellsWhatItTakesOfTexts) {
+  auto model = testing::NewTextModel("m");
+  v1::Model message;
+  ToProto(*model, v1::Model::STATE_READY, &message);
+  EXPECT_THAT(message.tasks(), ElementsAre(v1::TASK_CLASSIFY, v1::TASK_EMBED, v1::TASK_MATCH_TEXT));
+  EXPECT_EQ(message.embedding_dim(), 2);
+  EXPECT_THAT(message.prompts(), ElementsAre("{}", "a clip of {}"));
+  EXPECT_EQ(message.temperature(), 0.5);
+  EXPECT_EQ(message.max_text_tokens(), 4);
+  EXPECT_EQ(message.score_kind(), v1::SCORE_KIND_SOFTMAX);
+
+  model->config.tasks = {"embed", "match"};
+  model->config.classify.labels.clear();
+  message.Clear();
+  ToProto(*model, v1::Model::STATE_READY, &message);
+  EXPECT_EQ(message.score_kind(), v1::SCORE_KIND_COSINE);
+}
+
 TEST(ToProto, AModelTellsWhatItTakes) {
   auto model = std::make_shared<ServedModel>(*MakeModel("m"));
-  model->config.tasks = {"classify", "embed"};
+  model->config.tasks = {"classify", "detect"};
   model->config.license = "Apache-2.0";
   model->weights_sha256 = "abc";
   v1::Model message;
   ToProto(*model, v1::Model::STATE_READY, &message);
   EXPECT_EQ(message.name(), "models/m");
   EXPECT_EQ(message.version(), "1");
-  EXPECT_THAT(message.tasks(), ElementsAre(v1::TASK_CLASSIFY));  // embed is not served yet
+  EXPECT_THAT(message.tasks(), ElementsAre(v1::TASK_CLASSIFY));  // detect is not served yet
   EXPECT_EQ(message.frame_count(), 2);
   EXPECT_EQ(message.input_size_px(), 4);
   EXPECT_EQ(message.tokens_per_clip(), 2 * 2 * 2);
@@ -151,6 +276,9 @@ TEST(ToProto, AModelTellsWhatItTakes) {
   EXPECT_EQ(message.score_kind(), v1::SCORE_KIND_SOFTMAX);
   EXPECT_EQ(message.weights_sha256(), "abc");
   EXPECT_EQ(message.license(), "Apache-2.0");
+  EXPECT_EQ(message.embedding_dim(), 0);
+  EXPECT_EQ(message.temperature(), 0);
+  EXPECT_EQ(message.prompts_size(), 0);
 }
 
 }  // namespace

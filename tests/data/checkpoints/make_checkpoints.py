@@ -53,6 +53,8 @@ def generate(name, shape):
         scale = 0.1
     elif len(shape) == 1:
         offset, scale = 1.0, 0.1
+    elif "embeddings" in name:
+        scale = 0.2
     elif name.endswith("out_proj.weight"):
         scale *= 0.5
     values = offset + scale * (2 * uniform(name, count) - 1)
@@ -91,6 +93,58 @@ def state(dtype=torch.float32, prefix="", **changes):
         values = generate(name.replace("norm.", "norm_f.") if name.startswith("norm.") else name, shape)
         tensors[prefix + name] = values.to(dtype)
     tensors._metadata = collections.OrderedDict({"": {"version": 1}})
+    return tensors
+
+
+TEXT = dict(words=7, dim=8, heads=2, wide=12, positions=40, depth=1, fusion=1, joint=4)
+
+
+def bert_shapes():
+    """The text side of video_mm: BERT whose last layers also read the video, and what joins them."""
+    t, vision = TEXT, SIZES["dim"]
+    dim, bert = t["dim"], "text_encoder.bert."
+
+    def linear(name, rows, columns):
+        return {f"{name}.weight": (rows, columns), f"{name}.bias": (rows,)}
+
+    def norm(name):
+        return {f"{name}.weight": (dim,), f"{name}.bias": (dim,)}
+
+    def attention(name, source):
+        return (linear(f"{name}.self.query", dim, dim) | linear(f"{name}.self.key", dim, source)
+                | linear(f"{name}.self.value", dim, source)
+                | linear(f"{name}.output.dense", dim, dim) | norm(f"{name}.output.LayerNorm"))
+
+    found = {f"{bert}embeddings.word_embeddings.weight": (t["words"], dim),
+             f"{bert}embeddings.position_embeddings.weight": (t["positions"], dim),
+             f"{bert}embeddings.token_type_embeddings.weight": (2, dim)}
+    found |= norm(f"{bert}embeddings.LayerNorm")
+    for i in range(t["depth"] + t["fusion"]):
+        layer = f"{bert}encoder.layer.{i}."
+        found |= attention(f"{layer}attention", dim)
+        if i >= t["depth"]:
+            found |= attention(f"{layer}crossattention", vision)
+        found |= linear(f"{layer}intermediate.dense", t["wide"], dim)
+        found |= linear(f"{layer}output.dense", dim, t["wide"]) | norm(f"{layer}output.LayerNorm")
+    return found | linear("vision_proj", t["joint"], vision) | linear("text_proj", t["joint"], dim) \
+        | linear("itm_head", 2, dim) | {"pool_norm.weight": (vision,), "pool_norm.bias": (vision,)}
+
+
+def multimodal(dtype=torch.float32):
+    """As the official code saves it, with its heads of pre-training and its teacher."""
+    tensors = state(dtype, prefix="vision_encoder.", norm="norm", head=False)
+    for name, shape in bert_shapes().items():
+        prefix = "vision_encoder." if name.startswith("pool_norm") else ""
+        tensors[prefix + name] = generate(name, shape).to(dtype)
+    ones = lambda *shape: torch.ones(*shape, dtype=dtype)
+    predictions = "text_encoder.cls.predictions."
+    tensors |= {"temp": torch.tensor(0.07, dtype=dtype),
+                "vision_encoder.clip_decoder.0.head.weight": ones(4, 8),
+                "vision_encoder.clip_decoder.0.norm.weight": ones(4),
+                "text_encoder.bert.embeddings.position_ids": torch.arange(TEXT["positions"])[None],
+                predictions + "bias": ones(7), predictions + "decoder.weight": ones(7, 8),
+                predictions + "transform.dense.weight": ones(8, 8),
+                "clip_teacher.proj": ones(8, 4), "clip_teacher.conv1.weight": ones(8, 3, 1, 4, 4)}
     return tensors
 
 
@@ -176,9 +230,11 @@ def variants():
         "clip_decoder.0.norm.weight": torch.ones(4), "clip_decoder.0.norm.bias": torch.zeros(4)}}
     yield "masked_finetuned", {"model": state() | {
         "clip_decoder.0.head.weight": torch.ones(4, 8), "clip_teacher.proj": torch.ones(8, 4)}}
-    yield "multimodal", {"model": state(prefix="vision_encoder.", norm="norm", head=False) | {
-        "text_encoder.bert.embeddings.word_embeddings.weight": torch.ones(10, 4),
-        "vision_proj.weight": torch.ones(4, 8), "temp": torch.tensor(0.07)}}
+    yield "multimodal", {"model": multimodal(), "optimizer": {"state": {0: torch.ones(3)}},
+                         "scheduler": {"last_epoch": 9}, "config": {"model": {}}, "epoch": 9}
+    yield "multimodal_bf16", {"module": multimodal(torch.bfloat16)}
+    yield "multimodal_no_mlm", {"model": {
+        k.replace("bert.", ""): v for k, v in multimodal().items() if ".cls." not in k}}
     yield "missing", without(state(), "out_proj.weight", "norm_f.weight")
     yield "unexpected", state() | {"fc_norm.weight": torch.ones(8), "layers.0.gamma": torch.ones(8),
                                    "layers.1.gamma": torch.ones(8), "steps": torch.tensor(7)}

@@ -15,10 +15,13 @@ namespace scanline::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 struct Expected {
   const char* file;
@@ -230,11 +233,28 @@ TEST(NormaliseNames, RefusesNamesThatMeet) {
   EXPECT_THAT(names.status().message(), HasSubstr("are both head.bias"));
 }
 
-TEST(NormaliseNames, RefusesAMultimodalModel) {
-  const OpenFixture fixture("multimodal.pth");
-  ASSERT_TRUE(fixture.checkpoint) << fixture.status;
-  EXPECT_THAT(NormaliseNames(fixture.checkpoint->tensors()).status().message(),
-              HasSubstr("multimodal"));
+TEST(NormaliseNames, TheMultimodalModelsAreTheSameByEitherCode) {
+  std::vector<std::vector<std::string>> found;
+  for (const char* file : {"multimodal.pth", "multimodal_bf16.pth", "multimodal_no_mlm.pth"}) {
+    const OpenFixture fixture(file);
+    ASSERT_TRUE(fixture.checkpoint) << fixture.status;
+    const auto names = NormaliseNames(fixture.checkpoint->tensors());
+    ASSERT_TRUE(names.ok()) << names.status();
+    found.emplace_back();
+    for (const auto& item : names->index) found.back().push_back(item.first);
+    EXPECT_THAT(names->training, Contains("clip_decoder.0.head.weight"));
+    EXPECT_THAT(names->training, Contains("clip_teacher.proj"));
+  }
+  EXPECT_THAT(found[0], IsSupersetOf({"cls_token", "norm_f.weight", "pool_norm.bias",
+                                      "text_encoder.bert.embeddings.LayerNorm.bias",
+                                      "text_encoder.bert.encoder.layer.1.output.dense.bias",
+                                      "text_proj.weight", "itm_head.bias", "temp"}));
+  for (const std::string& name : found[0]) {
+    EXPECT_THAT(name, Not(AnyOf(HasSubstr("predictions"), HasSubstr("position_ids"),
+                                HasSubstr("vision_encoder"))));
+  }
+  EXPECT_EQ(found[1], found[0]);
+  EXPECT_EQ(found[2], found[0]);
 }
 
 TEST(ShortGroups, NeverIsAWallOfKeys) {

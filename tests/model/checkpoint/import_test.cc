@@ -228,9 +228,9 @@ TEST_F(Import, FramesAndSizeOfTheUserAreLeftToTheLoadersInterpolation) {
 
 TEST_F(Import, ViewsAndRuleAreThoseOfTheDataSetOrTheUsers) {
   LabelList ssv2{.name = "ssv2"};
-  EXPECT_EQ(UseFor(ssv2, {}).rule, "ssv2");
-  EXPECT_EQ(UseFor(ssv2, {}).temporal_views, 2);
-  EXPECT_EQ(UseFor(ssv2, {}).spatial_views, 3);
+  EXPECT_EQ(UseFor({}, ssv2, {}).rule, "ssv2");
+  EXPECT_EQ(UseFor({}, ssv2, {}).temporal_views, 2);
+  EXPECT_EQ(UseFor({}, ssv2, {}).spatial_views, 3);
   ImportOptions options = Options("ordered_dict.pth");
   options.use = {.rule = "uniform", .temporal_views = 1, .spatial_views = 1};
   const FrameSpec spec = Config(Done(options)).frame_spec;
@@ -267,7 +267,6 @@ TEST_F(Import, RefusesWhatNoBundleCanHold) {
   EXPECT_THAT(refusal("not_finite.pth"), HasSubstr("not so in norm_f.weight"));
   EXPECT_THAT(refusal("not_square.pth"), HasSubstr("6 for patches, which are no square"));
   EXPECT_THAT(refusal("masked_student.pth"), HasSubstr("pre-trained backbone"));
-  EXPECT_THAT(refusal("multimodal.pth"), HasSubstr("multimodal"));
   EXPECT_THAT(refusal("legacy.pth"), HasSubstr("before 1.6"));
   EXPECT_THAT(refusal("no_such_file.pth"), HasSubstr("cannot read"));
   EXPECT_THAT(refusal("evil_eval.pth"), HasSubstr("missing: norm_f.weight"));

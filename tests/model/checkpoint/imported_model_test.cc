@@ -9,6 +9,7 @@
 #include "model/tensor_ops.h"
 #include "tests/model/bundle_folder.h"
 #include "tests/model/generator.h"
+#include "tests/model/pooled.h"
 #include "tests/model/reference.h"
 #include "tests/support/pth_writer.h"
 
@@ -73,7 +74,7 @@ TEST_P(ImportedModel, GivesTheLogitsOfItsVectors) {
   const auto video = Generate("input", {1, 3, config.frames, config.size, config.size}, seed);
   Backbone backbone(config, weights, BestKernels());
   PatchesFromVideo(video.data(), config, backbone.patches());
-  const auto pooled = backbone.Run();
+  const auto pooled = RunPooled(backbone);
   std::vector<float> logits((*bundle)->config().classify.labels.size());
   RunGemm({.x = pooled.data(),
            .rows = 1,

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "model/weights.h"
+#include "tests/model/reference.h"
+
+// The mm_* vectors (tests/data/reference/README.md) as bundles see them.
+
+namespace scanline::testing {
+
+inline bool TakePrefix(const std::string& prefix, std::string* name) {
+  if (name->rfind(prefix, 0) != 0) return false;
+  name->erase(0, prefix.size());
+  return true;
+}
+
+// The model of a vector file under the names of a bundle; without its heads of pre-training.
+inline Weights MultimodalWeights(const SafetensorsFile& file) {
+  Weights weights;
+  for (const auto& [key, tensor] : file.tensors) {
+    std::string name = key;
+    if (!TakePrefix("model.", &name)) continue;
+    const bool vision = TakePrefix("vision_encoder.", &name);
+    if (name.rfind("clip_decoder.", 0) == 0) continue;
+    if (name.rfind("text_encoder.cls.", 0) == 0) continue;
+    if (vision && name == "norm.weight") name = "norm_f.weight";
+    weights.Add(name, tensor.shape, Floats(tensor));
+  }
+  return weights;
+}
+
+inline ModelConfig MultimodalConfig(const SafetensorsFile& file, const Weights& weights) {
+  ModelConfig config;
+  config.name = "mm";
+  config.tasks = {"embed", "match"};
+  BackboneConfig& backbone = config.backbone;
+  const auto& patch = weights.Get("patch_embed.proj.weight").shape;
+  backbone.embed_dim = static_cast<int>(patch[0]);
+  backbone.depth = 2;
+  backbone.dt_rank = (backbone.embed_dim + 15) / 16;
+  backbone.patch = static_cast<int>(patch[3]);
+  backbone.frames = std::stoi(file.metadata.at("num_frames"));
+  backbone.size = std::stoi(file.metadata.at("img_size"));
+  backbone.pool = file.metadata.at("pool_type") == "cls" ? PoolKind::kCls : PoolKind::kClsPlusAvg;
+  backbone.still_as_image = true;
+  config.embed.emplace();
+  config.embed->dim = static_cast<int>(weights.Get("vision_proj.weight").shape[0]);
+  config.embed->keep_temporal = file.metadata.at("keep_temporal") == "True";
+  config.embed->pool_norm = true;
+  TextTowerConfig& tower = config.text_tower.emplace();
+  const std::string embeddings = "text_encoder.bert.embeddings.";
+  const auto& words = weights.Get(embeddings + "word_embeddings.weight").shape;
+  tower.type = TextTowerType::kBert;
+  tower.dim = static_cast<int>(words[1]);
+  tower.depth = 1;
+  tower.fusion_depth = 1;
+  tower.heads = 4;
+  tower.intermediate = static_cast<int>(
+      weights.Get("text_encoder.bert.encoder.layer.0.intermediate.dense.weight").shape[0]);
+  tower.max_positions =
+      static_cast<int>(weights.Get(embeddings + "position_embeddings.weight").shape[0]);
+  tower.max_length = static_cast<int>(file.at("input_ids").shape[1]);
+  tower.vocab = {"[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"};
+  for (int64_t id = 5; id < words[0]; ++id) tower.vocab.push_back("w" + std::to_string(id));
+  return config;
+}
+
+// Texts whose word pieces are the ids of text `row`.
+inline std::string TextOf(const SafetensorsFile& file, size_t row) {
+  const auto length = static_cast<size_t>(file.at("input_ids").shape[1]);
+  std::string text;
+  for (int64_t id : Part(file.at("input_ids").values<int64_t>(), row * length, length)) {
+    if (id > 2) text += (text.empty() ? "w" : " w") + std::to_string(id);
+  }
+  return text;
+}
+
+inline int TokensOf(const SafetensorsFile& file, size_t row) {
+  const auto length = static_cast<size_t>(file.at("input_ids").shape[1]);
+  int count = 0;
+  for (int64_t on : Part(file.at("attention_mask").values<int64_t>(), row * length, length)) {
+    count += static_cast<int>(on);
+  }
+  return count;
+}
+
+// Video `index` of video_btchw as [3][frames][size][size]; its first `frames` frames.
+inline std::vector<float> VideoOf(const SafetensorsFile& file, size_t index, int frames) {
+  const StoredTensor& stored = file.at("video_btchw");
+  const auto all = Floats(stored);
+  const auto plane = static_cast<size_t>(stored.shape[3] * stored.shape[4]);
+  const size_t first = index * static_cast<size_t>(stored.shape[1]) * 3;
+  std::vector<float> video;
+  for (size_t channel = 0; channel < 3; ++channel) {
+    for (size_t frame = 0; frame < static_cast<size_t>(frames); ++frame) {
+      const auto part = Part(all, (first + frame * 3 + channel) * plane, plane);
+      video.insert(video.end(), part.begin(), part.end());
+    }
+  }
+  return video;
+}
+
+}  // namespace scanline::testing
