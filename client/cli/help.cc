@@ -72,8 +72,7 @@ Frames (unset: as the model was trained; the help of classify explains them)
   --start S, --end S, --window S, --window-stride S, --frames N,
   --sample-rate HZ, --temporal-views N, --spatial-views N, --allow-partial
 Run
-  --model NAME           [the server's first]
-  --timeout S            for one input, seconds [60]
+  --model NAME           [the server's first];  --timeout S  for one input [60]
   --jobs N               inputs at once [4];  --fail-fast  end at a failed one
   --progress W           auto, always, never [auto];  --color W  the same [auto]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)

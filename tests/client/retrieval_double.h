@@ -12,7 +12,8 @@ namespace scanline::testing {
 //           looks at: the match logit is minus the distance of the two numbers
 //   bad     of a clip: VIDEO_UNREADABLE
 //   slow    the answer takes 100 ms
-//   words that are no numbers are not known: UNKNOWN_TERMS, or FIELD_INVALID where no number is there
+//   words that are no numbers are not known: UNKNOWN_TERMS, or FIELD_INVALID where no number is
+//   there
 // Windows, where asked for, are two: of the vector and of the vector turned to the left.
 // Its models: "walker", which only classifies and is the first, "finder", and "finder2", which does
 // not rerank.
@@ -22,11 +23,11 @@ class RetrievalDouble {
   ~RetrievalDouble();
 
   std::string host_port() const;
-  int clips() const;  // that arrived to be embedded
-  int texts() const;  // that arrived in EmbedText
-  int most_texts() const;              // in one request
+  int clips() const;                     // that arrived to be embedded
+  int texts() const;                     // that arrived in EmbedText
+  int most_texts() const;                // in one request
   std::vector<int> match_sizes() const;  // texts of each clip that arrived to be matched
-  bool used_prompts() const;           // of the last match
+  bool used_prompts() const;             // of the last match
 
  private:
   struct Impl;

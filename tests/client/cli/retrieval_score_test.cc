@@ -37,9 +37,10 @@ TEST(RankOfFirstRight, CountsTiesAgainstTheModel) {
 }
 
 TEST(RankOfFirstRight, LooksAtTheMatchFirstAndAtTheSimilarityThen) {
-  const std::vector<ItemScore> items = {
-      {.match = -3, .similarity = 0.9}, {.match = 2, .similarity = 0.8}, {.similarity = 0.7},
-      {.similarity = 0.6}};
+  const std::vector<ItemScore> items = {{.match = -3, .similarity = 0.9},
+                                        {.match = 2, .similarity = 0.8},
+                                        {.similarity = 0.7},
+                                        {.similarity = 0.6}};
   EXPECT_EQ(RankOfFirstRight(items, Places{1}), 1);
   EXPECT_EQ(RankOfFirstRight(items, Places{0}), 2);
   EXPECT_EQ(RankOfFirstRight(items, Places{2}), 3) << "before the less similar one";
@@ -58,11 +59,8 @@ TEST(Similarity, IsTheDotProduct) {
 // Ranks 1, 2, 6 and 11 of 11 items.
 TEST(ScoreRetrieval, GivesRecallsMedianRankAndMisses) {
   const size_t right[] = {0, 1, 5, 10};
-  const auto items = [](size_t) {
-    return Similarities({11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
-  };
-  const auto scores =
-      ScoreRetrieval(4, items, [&](size_t query) { return Places{right[query]}; });
+  const auto items = [](size_t) { return Similarities({11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}); };
+  const auto scores = ScoreRetrieval(4, items, [&](size_t query) { return Places{right[query]}; });
   EXPECT_EQ(scores.recall_at_1.right, 1);
   EXPECT_EQ(scores.recall_at_5.right, 2);
   EXPECT_EQ(scores.recall_at_10.right, 3);
