@@ -88,8 +88,8 @@ Usage: scanline eval classify|retrieval --manifest FILE [FLAGS]
   scanline eval retrieval --manifest truth.json --format json
 Manifest: a CSV with the columns path,label (or path,caption) or a JSON list of
   such objects; paths begin at its folder; labels are names, or indices from 0
-Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10, median rank;
-  95 % intervals, skipped clips with their reasons (exit code 1 if there are any)
+Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10, median rank,
+  both ways; 95 % intervals; what was skipped, and why (exit code 1 if any was)
   --manifest FILE        the clips and what is true of them
   --rerank               retrieval: also by the fusion layers, of the 128 best
   --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on

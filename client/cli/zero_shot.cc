@@ -62,8 +62,9 @@ void AskForLabels(const std::vector<std::string>& labels, v1::AnalysisSpec& spec
 void LabelByTexts(const std::vector<std::string>& labels, float temperature, const Args& args,
                   absl::StatusOr<v1::ClipResult>& result) {
   if (!result.ok()) {
-    const ClientError error = ErrorOf(result.status());
+    ClientError error = ErrorOf(result.status());
     if (!IsAboutAText(error)) return;
+    error.metadata.emplace_back("field", "match_text.texts");  // The message says it no more.
     result =
         MakeClientError(error.code, error.reason, NameTexts(error.message, labels), error.metadata);
     return;

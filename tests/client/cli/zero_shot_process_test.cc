@@ -65,7 +65,7 @@ TEST_F(ZeroShot, ShowsTheSimilarityInTableAndCsv) {
                     HasSubstr(clip + ",,,1 0,0.880797,1,1,models/finder@1,")));
   Words table = words;
   table.insert(table.end(), {"--format", "table"});
-  EXPECT_THAT(Run(table).out, AllOf(HasSubstr("LABEL  SCORE  SIMILARITY   TOTAL\n"),
+  EXPECT_THAT(Run(table).out, AllOf(HasSubstr("LABEL  SCORE  SIMILARITY    TOTAL\n"),
                                     HasSubstr("1 0    0.881       1.000")));
 }
 
