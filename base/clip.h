@@ -98,6 +98,9 @@ struct Clip {
   int height = 0;
   int width = 0;
   std::vector<uint8_t> pixels;  // [pictures, height, width, 3] RGB
+  // Instead of pixels, where the caller normalised: [3, frames, height, width] of the only view,
+  // which then names no pictures.
+  std::vector<float> tensor;
   std::vector<SampledFrame>
       sampled;  // [pictures / spatial views]; picture = sampled * spatial_views + spatial
   std::vector<View> views;      // window-major, then temporal, then spatial

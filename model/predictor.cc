@@ -192,10 +192,14 @@ class CpuPredictor : public Predictor {
   absl::Status Rerank(const PredictItem& item, const std::vector<Hidden>& hidden,
                       Prediction* prediction) {
     std::vector<float> logits(hidden.size(), kNotLookedAt);
-    for (size_t i : BestTexts(*item.clip, *prediction, kRerankTexts)) {
+    const std::vector<size_t> best = BestTexts(*item.clip, *prediction, kRerankTexts);
+    for (size_t begin = 0; begin < best.size(); begin += kTextsBetweenChecks) {
       SCANLINE_RETURN_IF_ERROR(item.cancel->Check(Reason::kExpiredInInference));
-      logits[i] = fusion_->Score(hidden[i].data(), prediction->texts[i].tokens,
-                                 vision_.patch_tokens(), vision_.patch_count());
+      const auto part = absl::MakeConstSpan(best).subspan(begin, kTextsBetweenChecks);
+      std::vector<FusionText> texts;
+      for (size_t i : part) texts.push_back({hidden[i].data(), prediction->texts[i].tokens});
+      const auto scores = fusion_->Score(texts, vision_.patch_tokens(), vision_.patch_count());
+      for (size_t k = 0; k < part.size(); ++k) logits[part[k]] = scores[k];
     }
     SCANLINE_RETURN_IF_ERROR(CheckFinite(logits, "match head"));
     prediction->match_logits.push_back(std::move(logits));
@@ -203,6 +207,8 @@ class CpuPredictor : public Predictor {
   }
 
   static constexpr float kNotLookedAt = -100;  // As the official evaluation has it.
+  // Few enough to stop soon, enough to share what the fusion layers make of the clip.
+  static constexpr size_t kTextsBetweenChecks = 32;
 
   std::shared_ptr<const ModelBundle> bundle_;
   const Kernels& kernels_;

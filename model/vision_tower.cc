@@ -53,13 +53,36 @@ VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, cons
   }
 }
 
-absl::Status VisionTower::See(const Clip& clip, const View& view, bool patches) {
+absl::Status VisionTower::FillPatches(const Clip& clip, const View& view) {
   SCANLINE_ASSIGN_OR_RETURN(std::vector<const uint8_t*> pictures,
                             PicturesOf(clip, view, clips_.backbone.config()));
   seen_ = stills_ && IsStill(view) ? &*stills_ : &clips_;
   Backbone& backbone = seen_->backbone;
   pictures.resize(backbone.config().frames);
   PatchesFromPictures(pictures, pixels_, backbone.config(), backbone.patches());
+  return absl::OkStatus();
+}
+
+absl::Status VisionTower::FillPatchesFromTensor(const Clip& clip) {
+  const BackboneConfig& config = clips_.backbone.config();
+  const size_t frame = size_t{3} * config.size * config.size;
+  const bool still = stills_ && clip.tensor.size() == frame;
+  if (clip.views.size() != 1 || (!still && clip.tensor.size() != frame * config.frames)) {
+    return MakeError(Reason::kInternal,
+                     absl::StrCat("the model takes ", frame * config.frames,
+                                  " values in one view, the clip has ", clip.tensor.size(), " in ",
+                                  clip.views.size()));
+  }
+  seen_ = still ? &*stills_ : &clips_;
+  Backbone& backbone = seen_->backbone;
+  PatchesFromVideo(clip.tensor.data(), backbone.config(), backbone.patches());
+  return absl::OkStatus();
+}
+
+absl::Status VisionTower::See(const Clip& clip, const View& view, bool patches) {
+  SCANLINE_RETURN_IF_ERROR(clip.tensor.empty() ? FillPatches(clip, view)
+                                               : FillPatchesFromTensor(clip));
+  Backbone& backbone = seen_->backbone;
   const bool all = patches || backbone.config().pool != PoolKind::kCls;
   normed_ = backbone.Run(all ? Backbone::Rows::kAll : Backbone::Rows::kCls);
   return absl::OkStatus();

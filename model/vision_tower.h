@@ -43,6 +43,10 @@ class VisionTower {
     std::optional<EmbedHead> embed;
   };
 
+  // Choose the pass and fill its patches.
+  absl::Status FillPatches(const Clip& clip, const View& view);
+  absl::Status FillPatchesFromTensor(const Clip& clip);
+
   PixelTable pixels_;
   Pass clips_;
   std::optional<Pass> stills_;  // where backbone.still_as_image says so

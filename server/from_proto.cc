@@ -182,6 +182,30 @@ absl::StatusOr<FrameInput> ReadFrames(v1::RawFrames& frames, int expected_count,
   return input;
 }
 
+absl::StatusOr<TensorInput> ReadTensor(v1::ClipTensor& tensor, const FrameSpec& model,
+                                       const RequestLimits& limits) {
+  const auto frames = static_cast<uint32_t>(model.sampling.frames);
+  const auto side = static_cast<uint32_t>(model.size);
+  if (tensor.frames() != frames || tensor.height() != side || tensor.width() != side) {
+    return FieldInvalid(
+        "tensor", absl::StrCat(frames, " frames of ", side, " x ", side, ", the model's own"),
+        absl::StrCat(tensor.frames(), " of ", tensor.height(), " x ", tensor.width()));
+  }
+  const int64_t bytes = int64_t{3} * frames * side * side * static_cast<int64_t>(sizeof(float));
+  if (static_cast<int64_t>(tensor.values().size()) != bytes) {
+    return FieldInvalid("tensor.values",
+                        absl::StrCat("3 x frames x height x width fp32 values = ", bytes, " bytes"),
+                        absl::StrCat(tensor.values().size(), " bytes"));
+  }
+  if (bytes > limits.max_inline_bytes) {
+    return TooLarge("tensor.values", tensor.values().size(), limits.max_inline_bytes);
+  }
+  return TensorInput{.frames = model.sampling.frames,
+                     .width = model.size,
+                     .height = model.size,
+                     .values = std::move(*tensor.mutable_values())};
+}
+
 absl::Status ReadInput(v1::AnalyzeClipRequest& message, const RequestLimits& limits,
                        Request& request) {
   switch (message.input_case()) {
@@ -199,10 +223,15 @@ absl::Status ReadInput(v1::AnalyzeClipRequest& message, const RequestLimits& lim
                                 ReadFrames(*message.mutable_frames(), count, limits));
       return absl::OkStatus();
     }
+    case v1::AnalyzeClipRequest::kTensor: {
+      SCANLINE_ASSIGN_OR_RETURN(request.input,
+                                ReadTensor(*message.mutable_tensor(), request.frame_spec, limits));
+      return absl::OkStatus();
+    }
     case v1::AnalyzeClipRequest::INPUT_NOT_SET:
       break;
   }
-  return FieldInvalid("input", "content or frames", "neither");
+  return FieldInvalid("input", "content, frames or a tensor", "none");
 }
 
 absl::Status CheckCounts(const v1::AnalysisSpec& spec, const RequestLimits& limits) {

@@ -33,7 +33,9 @@ int64_t ReceivedBytes(const Request& request) {
 void ReleaseInput(Job& job) {
   if (job.request.upload() != nullptr) job.input_bytes = ReceivedBytes(job.request);
   job.request.input = std::string();
-  job.ticket.Resize(static_cast<int64_t>(job.clip.pixels.size()) + job.request.text_bytes());
+  job.ticket.Resize(
+      static_cast<int64_t>(job.clip.pixels.size() + job.clip.tensor.size() * sizeof(float)) +
+      job.request.text_bytes());
 }
 
 int64_t CostOf(const Job& job) {
@@ -84,6 +86,7 @@ absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
   reply.prompts = job.request.prompts;
   reply.clip = std::move(job.clip);
   if (!reply.answer.return_frames) std::vector<uint8_t>().swap(reply.clip.pixels);
+  std::vector<float>().swap(reply.clip.tensor);
   reply.prediction = *std::move(outcome);
   reply.timing = job.timing;
   reply.usage = job.usage;

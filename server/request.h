@@ -29,6 +29,14 @@ struct FrameInput {
   std::vector<double> offsets_seconds;  // one a frame, or none
 };
 
+// A normalised video, [3, frames, height, width] of little-endian fp32.
+struct TensorInput {
+  int frames = 0;
+  int width = 0;
+  int height = 0;
+  std::string values;
+};
+
 using UploadPtr = std::shared_ptr<Upload>;
 
 // EmbedText: no clip, Request::texts is all.
@@ -47,10 +55,13 @@ struct AnswerOptions {
 };
 
 struct Request {
+  static int64_t Size(const std::string& bytes) { return static_cast<int64_t>(bytes.size()); }
+
   ModelPtr model;
   std::string id;  // a UUID, or empty
-  // Container bytes, frames, container bytes that are still arriving, or no clip.
-  std::variant<std::string, FrameInput, UploadPtr, TextsAlone> input;
+  // Container bytes, frames, a normalised video, container bytes that are still arriving, or no
+  // clip.
+  std::variant<std::string, FrameInput, TensorInput, UploadPtr, TextsAlone> input;
   // Those to embed, or to match the clip with, as the model reads them: with prompts, each of the
   // client's texts is `prompts` neighbours here, one a template.
   std::vector<std::string> texts;
@@ -68,15 +79,13 @@ struct Request {
   // Of the clip, as they came: of an upload, so far.
   int64_t clip_bytes() const {
     if (upload() != nullptr) return (*upload())->received();
-    if (const auto* content = std::get_if<std::string>(&input)) {
-      return static_cast<int64_t>(content->size());
-    }
-    const auto* frames = std::get_if<FrameInput>(&input);
-    return frames != nullptr ? static_cast<int64_t>(frames->rgb.size()) : 0;
+    if (const auto* frames = std::get_if<FrameInput>(&input)) return Size(frames->rgb);
+    if (const auto* tensor = std::get_if<TensorInput>(&input)) return Size(tensor->values);
+    return has_clip() ? Size(std::get<std::string>(input)) : 0;
   }
   int64_t text_bytes() const {
     int64_t bytes = 0;
-    for (const std::string& text : texts) bytes += static_cast<int64_t>(text.size());
+    for (const std::string& text : texts) bytes += Size(text);
     return bytes;
   }
 };

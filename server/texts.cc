@@ -15,8 +15,7 @@
 namespace scanline {
 namespace {
 
-constexpr size_t kNamedWords = 10;
-constexpr size_t kNamedBytes = 40;  // of a word
+constexpr size_t kNamedWords = 20;
 
 // Of one text in all its prompts, each word once.
 std::vector<std::string> UnknownWords(absl::Span<const TextEmbedding> texts) {
@@ -34,19 +33,11 @@ std::string Longest(const TextTowerConfig& tower) {
                                                  : absl::StrCat(tower.max_length, " tokens");
 }
 
-// Never in the middle of a UTF-8 character.
-std::string Shortened(const std::string& word) {
-  if (word.size() <= kNamedBytes) return word;
-  size_t end = kNamedBytes;
-  while (end > 0 && (static_cast<unsigned char>(word[end]) & 0xC0) == 0x80) --end;
-  return word.substr(0, end) + "...";
-}
-
 std::string Named(const std::vector<std::string>& words) {
   std::vector<std::string> named;
   for (const std::string& word : words) {
     if (named.size() == kNamedWords) break;
-    named.push_back(absl::StrCat("\"", Shortened(word), "\""));
+    named.push_back(absl::StrCat("\"", word, "\""));
   }
   const size_t more = words.size() - named.size();
   return absl::StrCat(absl::StrJoin(named, ", "),

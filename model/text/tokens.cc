@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/error.h"
 
 namespace scanline {
@@ -33,7 +35,15 @@ void ReportUnknown(absl::string_view word, Tokens* tokens) {
 }
 
 absl::Status TextError(size_t index, absl::string_view what) {
-  return MakeError(Reason::kFieldInvalid, absl::StrCat("texts[", index, "]: ", what));
+  const std::string field = absl::StrCat("texts[", index, "]");
+  Metadata metadata = {{"field", field}};
+  const std::vector<std::string> halves =
+      absl::StrSplit(absl::StripPrefix(what, "expected "), absl::MaxSplits(", found ", 1));
+  if (halves.size() == 2) {
+    metadata.emplace_back("expected", halves[0]);
+    metadata.emplace_back("found", halves[1]);
+  }
+  return MakeError(Reason::kFieldInvalid, absl::StrCat(field, ": ", what), std::move(metadata));
 }
 
 absl::StatusOr<CodePoints> DecodeText(absl::string_view text, size_t index) {

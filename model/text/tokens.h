@@ -19,7 +19,7 @@ struct Tokens {
 // `word` is UTF-8.
 void ReportUnknown(absl::string_view word, Tokens* tokens);
 
-// FIELD_INVALID about texts[index].
+// FIELD_INVALID about texts[index]; `what` is "expected ..., found ...".
 absl::Status TextError(size_t index, absl::string_view what);
 
 // The code points of texts[index], or the TextError that it is not UTF-8.

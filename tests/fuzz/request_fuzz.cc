@@ -112,6 +112,11 @@ void CheckInput(const Request& request, const RequestLimits& limits) {
     SCANLINE_CHECK(frames->rgb.size() ==
                    size_t{3} * frames->count * frames->width * frames->height);
   }
+  if (const auto* tensor = std::get_if<TensorInput>(&request.input)) {
+    SCANLINE_CHECK(tensor->frames == request.frame_spec.sampling.frames);
+    SCANLINE_CHECK(tensor->values.size() ==
+                   sizeof(float) * 3 * tensor->frames * tensor->width * tensor->height);
+  }
 }
 
 void TryClip(const uint8_t* data, size_t size, const RequestLimits& limits) {

@@ -3,8 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "base/clip.h"
 #include "model/config.h"
 #include "model/weights.h"
+#include "tests/model/bundle_folder.h"
 #include "tests/model/reference.h"
 
 // The mm_* vectors (tests/data/reference/README.md) as bundles see them.
@@ -101,6 +104,77 @@ inline std::vector<float> VideoOf(const SafetensorsFile& file, size_t index, int
     }
   }
   return video;
+}
+
+// [video][text]: the second of each pair, the logit of a match.
+inline std::vector<float> MatchLogits(const SafetensorsFile& file) {
+  const std::vector<float> pairs = Floats(file.at("itm_logits_video_by_text"));
+  std::vector<float> logits;
+  for (size_t i = 1; i < pairs.size(); i += 2) logits.push_back(pairs[i]);
+  return logits;
+}
+
+// Video `index` as a clip, normalised already; its first `frames` frames.
+inline Clip ClipOf(const SafetensorsFile& file, size_t index, int frames) {
+  Clip clip;
+  clip.width = clip.height = static_cast<int>(file.at("video_btchw").shape[4]);
+  clip.tensor = VideoOf(file, index, frames);
+  clip.views.resize(1);
+  clip.windows.resize(1);
+  return clip;
+}
+
+// The model of a vector file as a bundle; returns its folder.
+inline std::string WriteMultimodalBundle(const SafetensorsFile& file, const TempFolder& folder) {
+  const Weights weights = MultimodalWeights(file);
+  const ModelConfig config = MultimodalConfig(file, weights);
+  const BackboneConfig& backbone = config.backbone;
+  const TextTowerConfig& text = *config.text_tower;
+  const nlohmann::json json = {{"format", 1},
+                               {"name", config.name},
+                               {"version", "1"},
+                               {"license", "none"},
+                               {"tasks", config.tasks},
+                               {"backbone",
+                                {{"arch", "videomamba"},
+                                 {"embed_dim", backbone.embed_dim},
+                                 {"depth", backbone.depth},
+                                 {"patch", backbone.patch},
+                                 {"tubelet", backbone.tubelet},
+                                 {"frames", backbone.frames},
+                                 {"size", backbone.size},
+                                 {"mixer", "videomamba"},
+                                 {"pool", backbone.pool == PoolKind::kCls ? "cls" : "cls+avg"},
+                                 {"still_as_image", true}}},
+                               {"preprocess",
+                                {{"resize", "square_bicubic"},
+                                 {"size", backbone.size},
+                                 {"mean", {0.485, 0.456, 0.406}},
+                                 {"std", {0.229, 0.224, 0.225}}}},
+                               {"sampling", {{"rule", "middle"}}},
+                               {"embed",
+                                {{"dim", config.embed->dim},
+                                 {"keep_temporal", config.embed->keep_temporal},
+                                 {"pool_norm", true}}},
+                               {"text_tower",
+                                {{"type", "bert"},
+                                 {"vocab", "vocab.txt"},
+                                 {"dim", text.dim},
+                                 {"depth", text.depth},
+                                 {"fusion_depth", text.fusion_depth},
+                                 {"heads", text.heads},
+                                 {"intermediate", text.intermediate},
+                                 {"max_positions", text.max_positions},
+                                 {"max_length", text.max_length}}},
+                               {"weights", {{"file", "model.safetensors"}}}};
+  std::vector<TensorToWrite> tensors;
+  for (const auto& [name, tensor] : weights.tensors()) {
+    tensors.push_back({name, tensor.shape, {tensor.data.get(), tensor.data.get() + tensor.size()}});
+  }
+  folder.Write("config.json", json.dump());
+  folder.Write("vocab.txt", absl::StrJoin(text.vocab, "\n") + "\n");
+  folder.Write("model.safetensors", SafetensorsBytes(tensors));
+  return folder.path();
 }
 
 }  // namespace scanline::testing

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/kernels/kernels.h"
 #include "tests/model/bundle_folder.h"
+#include "tests/model/noise_clip.h"
 #include "tests/model/reference.h"
 
 namespace scanline::testing {
@@ -30,23 +31,6 @@ std::unique_ptr<Predictor> Create(std::shared_ptr<const ModelBundle> bundle,
   return *std::move(predictor);
 }
 
-// A clip of `views` views over `pictures` pictures of noise, as the model wants them.
-Clip Noise(const ModelConfig& config, int pictures, int views, unsigned seed) {
-  Clip clip;
-  clip.width = clip.height = config.backbone.size;
-  clip.pixels.resize(clip.picture_bytes() * pictures);
-  for (uint8_t& value : clip.pixels)
-    value = static_cast<uint8_t>((seed = seed * 1664525 + 1013904223) >> 24);
-  clip.windows.resize(1);
-  for (int v = 0; v < views; ++v) {
-    View view;
-    for (int i = 0; i < config.backbone.frames; ++i)
-      view.pictures.push_back((v + i * 3) % pictures);
-    clip.views.push_back(view);
-  }
-  return clip;
-}
-
 using Logits = std::vector<std::vector<float>>;
 
 Logits PredictAlone(Predictor& predictor, const Clip& clip) {
@@ -65,8 +49,8 @@ TEST(Predictor, AClipHasTheSameBitsAloneAndInAnyBatch) {
     const auto predictor = Create(bundle, {.kernel = kernel});
     std::vector<Clip> clips;
     for (unsigned i = 0; i < 4; ++i) {
-      clips.push_back(
-          Noise(bundle->config(), 16 + 5 * static_cast<int>(i), 1 + static_cast<int>(i) % 3, i));
+      clips.push_back(NoiseClip(bundle->config(), 16 + 5 * static_cast<int>(i),
+                                1 + static_cast<int>(i) % 3, i));
     }
     std::vector<Logits> alone;
     for (const Clip& clip : clips) alone.push_back(PredictAlone(*predictor, clip));
@@ -90,7 +74,7 @@ TEST(Predictor, AClipHasTheSameBitsAloneAndInAnyBatch) {
 
 TEST(Predictor, SeveralThreadsGiveTheSameAnswerWithinRounding) {
   const auto bundle = Default();
-  const Clip clip = Noise(bundle->config(), 16, 1, 5);
+  const Clip clip = NoiseClip(bundle->config(), 16, 1, 5);
   const auto one = PredictAlone(*Create(bundle, {.threads = 1}), clip);
   const auto two = PredictAlone(*Create(bundle, {.threads = 2}), clip);
   EXPECT_LE(MaxDifference(two[0], one[0]), 1e-4);
@@ -99,7 +83,7 @@ TEST(Predictor, SeveralThreadsGiveTheSameAnswerWithinRounding) {
 TEST(Predictor, CountsTokensOfAllViewsWithoutCls) {
   const auto bundle = Default();
   const auto predictor = Create(bundle);
-  const Clip clip = Noise(bundle->config(), 16, 3, 1);
+  const Clip clip = NoiseClip(bundle->config(), 16, 3, 1);
   const Cancel cancel;
   const PredictItem item{&clip, &cancel};
   const auto results = predictor->Predict({&item, 1});
@@ -111,8 +95,8 @@ TEST(Predictor, CountsTokensOfAllViewsWithoutCls) {
 TEST(Predictor, StopsBetweenTheViewsOfAnItemThatNobodyWaitsFor) {
   const auto bundle = Default();
   const auto predictor = Create(bundle);
-  const Clip endless = Noise(bundle->config(), 16, 100'000, 1);  // Minutes, if it went on.
-  const Clip brief = Noise(bundle->config(), 16, 1, 2);
+  const Clip endless = NoiseClip(bundle->config(), 16, 100'000, 1);  // Minutes, if it went on.
+  const Clip brief = NoiseClip(bundle->config(), 16, 1, 2);
   const Cancel soon(absl::Now() + absl::Milliseconds(30));
   const Cancel cancelled;
   cancelled.RequestCancel();
@@ -131,7 +115,7 @@ TEST(Predictor, NonFiniteOutputIsAnErrorOfItsItemAlone) {
   for (float& weight : small.At("head.weight").values) weight = 3e38f;  // Finite, its sums are not.
   const auto bundle = Load(small.Write());
   const auto predictor = Create(bundle);
-  const Clip clip = Noise(bundle->config(), 2, 1, 1);
+  const Clip clip = NoiseClip(bundle->config(), 2, 1, 1);
   const Cancel cancel;
   const PredictItem item{&clip, &cancel};
   const auto results = predictor->Predict({&item, 1});
@@ -143,8 +127,8 @@ TEST(Predictor, RefusesAClipOfAnotherShape) {
   const auto bundle = Default();
   const auto predictor = Create(bundle);
   const Cancel cancel;
-  Clip clips[3] = {Noise(bundle->config(), 16, 1, 1), Noise(bundle->config(), 16, 1, 1),
-                   Noise(bundle->config(), 16, 1, 1)};
+  Clip clips[3] = {NoiseClip(bundle->config(), 16, 1, 1), NoiseClip(bundle->config(), 16, 1, 1),
+                   NoiseClip(bundle->config(), 16, 1, 1)};
   clips[0].width = 32;
   clips[1].views[0].pictures.pop_back();
   clips[2].views[0].pictures[5] = 16;
@@ -170,7 +154,7 @@ TEST(Predictor, SaysInTheLogWhenAModelIsTooOddForTheFastKernels) {
     const auto bundle = Load(small.Write());
     ::testing::internal::CaptureStderr();
     const auto predictor = Create(bundle, {.kernel = kernel});
-    PredictAlone(*predictor, Noise(bundle->config(), 2, 1, 1));
+    PredictAlone(*predictor, NoiseClip(bundle->config(), 2, 1, 1));
     return ::testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(log_of("auto"), "");

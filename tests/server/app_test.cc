@@ -153,7 +153,7 @@ TEST_F(RealServer, WrongInputIsNamedByReasonAndDetails) {
   EXPECT_EQ(Find<google::rpc::ResourceInfo>(unknown.status)->resource_name(), "models/other");
 
   v1::AnalyzeClipRequest task = ClassifyRequest("x");
-  task.mutable_spec()->set_tasks(0, v1::TASK_EMBED);
+  task.mutable_spec()->set_tasks(0, v1::TASK_DETECT_ACTIONS);
   const Outcome unsupported = Call(server_, task);
   EXPECT_EQ(unsupported.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonIn(unsupported.status), "TASK_UNSUPPORTED");

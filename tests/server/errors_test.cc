@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -66,11 +67,29 @@ std::vector<Row> InputRows() {
        Reason::kFieldInvalid,
        {"BadRequest"},
        {"field", "expected", "found"},
-       {"input", "expected content or frames", "found neither"},
+       {"input", "expected content, frames or a tensor", "found none"},
        [] {
          Running server = Serve();
          v1::AnalyzeClipRequest request = ClassifyRequest("");
          request.clear_content();
+         return Call(server, request).status;
+       }},
+      {"TensorNotFinite",
+       Reason::kFieldInvalid,
+       {"BadRequest"},
+       {"field"},
+       {"tensor.values[1]", "expected a finite number", "found nan"},
+       [] {
+         Running server = Serve();
+         v1::AnalyzeClipRequest request = ClassifyRequest("");
+         const FrameSpec model = testing::MakeModel("m")->config.frame_spec;
+         v1::ClipTensor& tensor = *request.mutable_tensor();
+         std::vector<float> values(size_t{3} * model.sampling.frames * model.size * model.size);
+         values[1] = NAN;
+         tensor.set_frames(static_cast<uint32_t>(model.sampling.frames));
+         tensor.set_height(static_cast<uint32_t>(model.size));
+         tensor.set_width(static_cast<uint32_t>(model.size));
+         tensor.set_values(values.data(), values.size() * sizeof(float));
          return Call(server, request).status;
        }},
       {"EmptyUpload",

@@ -315,6 +315,29 @@ TEST_F(FromProtoTest, WrongFramesAreRefused) {
             "CLIP_TOO_LARGE");
 }
 
+TEST_F(FromProtoTest, ATensorIsOfTheModelsOwnShape) {
+  const ModelPtr model = *models_.Find("");
+  const auto frames = static_cast<uint32_t>(model->config.frame_spec.sampling.frames);
+  const auto side = static_cast<uint32_t>(model->config.frame_spec.size);
+  const auto field_of = [&](const std::function<void(v1::ClipTensor&)>& change) {
+    v1::AnalyzeClipRequest message = Parse("spec { tasks: TASK_CLASSIFY } tensor { }");
+    v1::ClipTensor& tensor = *message.mutable_tensor();
+    tensor.set_frames(frames);
+    tensor.set_height(side);
+    tensor.set_width(side);
+    tensor.set_values(std::string(size_t{12} * frames * side * side, '\0'));
+    change(tensor);
+    const auto request = FromProto(message, models_, {}, Cancel());
+    if (request.ok()) return std::string();
+    return MetadataOf(request.status()).at(0).second;
+  };
+  EXPECT_EQ(field_of([](v1::ClipTensor&) {}), "");
+  EXPECT_EQ(field_of([&](v1::ClipTensor& t) { t.set_frames(frames + 1); }), "tensor");
+  EXPECT_EQ(field_of([](v1::ClipTensor& t) { t.set_height(0xFFFFFFFF); }), "tensor");
+  EXPECT_EQ(field_of([](v1::ClipTensor& t) { t.set_width(0); }), "tensor");
+  EXPECT_EQ(field_of([](v1::ClipTensor& t) { t.mutable_values()->pop_back(); }), "tensor.values");
+}
+
 TEST_F(FromProtoTest, OverridesChangeTheRulesParameters) {
   const auto request = ReadSpec(
       "model: \"models/windows\" sampling { frame_count: 2 start_offset { seconds: 3 } end_offset "

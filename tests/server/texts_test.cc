@@ -13,7 +13,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::Pair;
 
 const TextTowerConfig kTower = {.max_words = 24};
@@ -65,17 +64,11 @@ TEST(TextNotices, AWordCountsOnceInAllPromptsOfAText) {
   EXPECT_EQ(notices[0].message, "texts[1]: the model does not know \"zebra\", \"film\"");
 }
 
-TEST(TextNotices, LongListsAndWordsAreShortenedBetweenCharacters) {
+TEST(TextNotices, NameTwentyWordsAndCountTheRest) {
   TextEmbedding text;
-  std::string long_word = "x";
-  for (int i = 0; i < 100; ++i) long_word += "\xC3\xA9";  // e with an acute accent
-  text.unknown_words.assign(300, long_word);
-  for (int i = 0; i < 300; ++i) text.unknown_words[i] += std::to_string(i);
+  for (int i = 0; i < 33; ++i) text.unknown_words.push_back("word" + std::to_string(i));
   const std::string message = TextNotices({text}, 1, kTower, "").at(0).message;
-  EXPECT_THAT(message, HasSubstr("\xC3\xA9...\""));
-  EXPECT_THAT(message, Not(HasSubstr("\xC3...")));
-  EXPECT_THAT(message, HasSubstr(" and 290 more"));
-  EXPECT_LT(message.size(), 1000U);
+  EXPECT_THAT(message, HasSubstr("\"word19\" and 13 more"));
 }
 
 }  // namespace
