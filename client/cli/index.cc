@@ -162,6 +162,8 @@ std::string Render(const Summary& summary, Format format, bool color) {
   return absl::StrCat(json.dump(format == Format::kJson ? 1 : -1, ' ', false, kReplace), "\n");
 }
 
+std::string Files(size_t count) { return absl::StrCat(count, count == 1 ? " file" : " files"); }
+
 std::string Names(const std::vector<std::string>& all) {
   const size_t named = std::min(kNamed, all.size());
   return absl::StrCat(absl::StrJoin(all.begin(), all.begin() + static_cast<int64_t>(named), ", "),
@@ -175,9 +177,9 @@ void SayWhatStays(const IndexPlan& plan, int failed_before, const std::string& f
                      " files of the index are gone; --prune drops them: ", Names(plan.missing)));
   }
   if (failed_before > 0) {
-    SayOnError(absl::StrCat(failed_before,
-                            " files failed before and are as they were; --retry sends them again (",
-                            folder, "/skipped.ndjson names them)"));
+    SayOnError(absl::StrCat(Files(static_cast<size_t>(failed_before)),
+                            " failed before, as it is now; --retry sends such again (", folder,
+                            "/skipped.ndjson names them)"));
   }
 }
 
@@ -239,7 +241,7 @@ int Finish(const Args& args, const Terminal& terminal, const Summary& summary) {
     return kExitInputFailed;
   }
   if (summary.skipped == 0) return kExitOk;
-  SayOnError(absl::StrCat(summary.skipped, " files skipped; ", summary.folder,
+  SayOnError(absl::StrCat(Files(static_cast<size_t>(summary.skipped)), " skipped; ", summary.folder,
                           "/skipped.ndjson says why"));
   return kExitInputFailed;
 }

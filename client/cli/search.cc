@@ -114,10 +114,11 @@ int Rerank(const Args& args, const Session& session, std::vector<Hit>& hits) {
                                             : answer.status());
           exit_code = code;
           stop = code != kExitInputFailed;
+          if (code == kExitNoModel) SayOnError("leave out --rerank to search by similarity alone");
         }
       });
   std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
-    constexpr double kNone = -std::numeric_limits<double>::infinity();
+    constexpr float kNone = -std::numeric_limits<float>::infinity();
     return a.match_logit.value_or(kNone) > b.match_logit.value_or(kNone);
   });
   return exit_code;

@@ -1,6 +1,8 @@
 #include "client/cli/search_format.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -58,12 +60,21 @@ std::string Csv(const std::vector<Hit>& hits) {
   return out;
 }
 
+// The double that is written with the fewest digits that tell the float.
+double Short(float value) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  double number = value;
+  std::from_chars(digits.data(), end, number);
+  return number;
+}
+
 std::string Object(const Hit& hit, size_t rank) {
   const Item& item = hit.moment.item;
   nlohmann::ordered_json json;
   json["rank"] = rank;
-  json["score"] = hit.moment.score;
-  if (hit.match_logit) json["match_logit"] = *hit.match_logit;
+  json["score"] = Short(hit.moment.score);
+  if (hit.match_logit) json["match_logit"] = Short(*hit.match_logit);
   json["path"] = item.file.path;
   if (!IsUtf8(item.file.path)) json["path_bytes"] = absl::Base64Escape(item.file.path);
   json["start_s"] = item.start_seconds;

@@ -12,7 +12,7 @@ namespace scanline::cli {
 // A moment as it is shown.
 struct Hit {
   Moment moment;
-  std::optional<double> match_logit;  // with rerank
+  std::optional<float> match_logit;  // with rerank
   bool missing = false;               // the file is gone
 };
 

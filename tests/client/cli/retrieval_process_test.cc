@@ -207,10 +207,20 @@ TEST_F(EvalRetrieval, PrintsATableForPeopleAndRowsForSpreadsheets) {
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_EQ(
       table.out,
-      "                                    R@1 %                 R@5 %                R@10 %  "
+      "                                       R@1 %                R@5 %               R@10 %  "
       "MEDIAN RANK\n"
-      "text to video            100.0 [51.0, 100.0]  100.0 [51.0, 100.0]  "
-      "100.0 [51.0, 100.0]          1.0\n");
+      "text to video            100.0 [51.0, 100.0]  "
+      "100.0 [51.0, 100.0]  100.0 [51.0, 100.0]          1.0\n"
+      "video to text            100.0 [51.0, 100.0]  "
+      "100.0 [51.0, 100.0]  100.0 [51.0, 100.0]          1.0\n"
+      "text to video, reranked    75.0 [30.1, 95.4]  "
+      "100.0 [51.0, 100.0]  100.0 [51.0, 100.0]          1.0\n"
+      "video to text, reranked  100.0 [51.0, 100.0]  "
+      "100.0 [51.0, 100.0]  100.0 [51.0, 100.0]          1.0\n"
+      "4 captions, 4 clips\n"
+      "\n"
+      "CAPTION            RANK  FOUND FIRST\n"
+      "1.0000 0.0000 0.6     2  clip1.mp4\n");
   EXPECT_EQ(Run(manifest, {"--format", "csv"}).out,
             "direction,reranked,queries,recall_at_1,recall_at_5,recall_at_10,median_rank\n"
             "text to video,false,4,1,1,1,1\nvideo to text,false,4,1,1,1,1\n");
