@@ -186,11 +186,17 @@ absl::Status IndexWriter::MakeEmpty(const IndexInfo& wanted, int64_t generation)
 absl::Status IndexWriter::LoadFiles() {
   SCANLINE_ASSIGN_OR_RETURN(const auto reader, IndexReader::Open(folder_));
   items_bytes_ = 0;
+  absl::string_view before;
   for (int64_t row = 0; row < info_.count; ++row) {
-    SCANLINE_ASSIGN_OR_RETURN(const Item item, reader->ItemAt(row));
-    AddMoment(item, row, files_);
     SCANLINE_ASSIGN_OR_RETURN(const absl::string_view line, reader->LineAt(row));
     items_bytes_ += line.size() + 1;
+    if (AreOfOneFile(line, before)) {
+      ++files_.back().rows;
+    } else {
+      SCANLINE_ASSIGN_OR_RETURN(const Item item, reader->ItemAt(row));
+      AddMoment(item, row, files_);
+    }
+    before = line;
   }
   return absl::OkStatus();
 }

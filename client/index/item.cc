@@ -11,7 +11,31 @@ namespace {
 
 constexpr size_t kIdDigits = 32;
 
+constexpr absl::string_view kPath = ",\"path\":";
+constexpr absl::string_view kStart = ",\"start_s\":";
+constexpr absl::string_view kSha256 = ",\"sha256\":";
+
+// What ItemLine writes about the file: before and behind the moment's times. Inside a string a
+// quote has a backslash before it, so the marks are those of the object itself.
+struct FileParts {
+  absl::string_view path;
+  absl::string_view rest;
+};
+FileParts PartsOf(absl::string_view line) {
+  const size_t path = line.find(kPath);
+  const size_t start = line.find(kStart);
+  const size_t sha256 = line.find(kSha256);
+  if (path > start || start > sha256 || sha256 == absl::string_view::npos) return {};
+  return {line.substr(path, start - path), line.substr(sha256)};
+}
+
 }  // namespace
+
+bool AreOfOneFile(absl::string_view line, absl::string_view other) {
+  const FileParts a = PartsOf(line);
+  const FileParts b = PartsOf(other);
+  return !a.path.empty() && a.path == b.path && a.rest == b.rest;
+}
 
 std::string ItemId(absl::string_view sha256, double start_seconds) {
   return absl::StrCat(sha256.substr(0, kIdDigits), "-",

@@ -46,6 +46,27 @@ TEST(Item, SaysWhatALineLacks) {
   EXPECT_FALSE(ParseItem("[1]").ok());
 }
 
+TEST(Item, LinesOfOneFileAreToldWithoutParsing) {
+  const std::vector<Item> items = testing::ItemsOf(3, 2);
+  EXPECT_TRUE(AreOfOneFile(ItemLine(items[0]), ItemLine(items[1])));
+  EXPECT_FALSE(AreOfOneFile(ItemLine(items[0]), ""));
+  EXPECT_FALSE(AreOfOneFile("", ""));
+  for (int change = 0; change < 4; ++change) {
+    Item other = items[1];
+    if (change == 0) other.file.path += "4";
+    if (change == 1) other.file.mtime_ns += 1;
+    if (change == 2) other.file.bytes += 1;
+    if (change == 3) other.sha256[0] = 'c';
+    EXPECT_FALSE(AreOfOneFile(ItemLine(items[0]), ItemLine(other))) << change;
+  }
+  // A name that looks like the line's own marks.
+  Item odd = items[0];
+  odd.file.path = "/a,\"start_s\":1,\"sha256\":\"x";
+  Item odder = odd;
+  odder.file.path += "y";
+  EXPECT_FALSE(AreOfOneFile(ItemLine(odd), ItemLine(odder)));
+}
+
 TEST(IndexInfo, ReadsWhatItWroteAndNothingElse) {
   IndexInfo info = testing::SmallInfo();
   info.count = 7;
