@@ -57,6 +57,11 @@ RULES = {
        for name in ("config", "safetensors", "strict_json", "tensor_spec", "text_list")},
     "model/checkpoint/": rule("model/checkpoint", "model/config.h", "model/safetensors.h",
                               "model/tensor_spec.h", "model/text_list.h", "base"),
+    # What is known of people's boxes without a picture or a network.
+    **{f"model/person/{name}": rule("model/person/anchors.h", "model/person/nms.h",
+                                    "model/person/parts.h", "model/person/person_box.h",
+                                    "model/person/rgb_picture.h", "model/person/tracks.h", "base")
+       for name in ("anchors", "nms", "parts", "person_box", "rgb_picture", "tracks")},
     "model/kernels/": rule("model/kernels", libraries=["CUDA"], only=True),
     "proto/": rule("proto", libraries=[GRPC]),
     "server/": rule("server", "proto", "base", "decode", "model", libraries=[GRPC]),
@@ -69,6 +74,7 @@ RULES = {
     "bench/": rule("bench", "tests/support", "base", "decode", "model", "client", "proto",
                    libraries=["Torch", "libav", GRPC]),
     "tests/support/": rule("tests/support", "base", "decode"),
+    "tests/model/person/": rule("tests/model/person", "tests/support", "base", "decode", "model"),
     "tests/fuzz/": rule("tests/fuzz", "tests/support", "base", "decode", "model", "server", "proto",
                         libraries=[GRPC]),
     "tests/e2e/": rule("tests", "client", "server", "proto", "base", "decode", "model",

@@ -30,6 +30,7 @@ inline Weights MultimodalWeights(const SafetensorsFile& file) {
     if (name.rfind("clip_decoder.", 0) == 0) continue;
     if (name.rfind("text_encoder.cls.", 0) == 0) continue;
     if (vision && name == "norm.weight") name = "norm_f.weight";
+    if (TakePrefix("text_encoder.bert.", &name)) name = "text_encoder." + name;
     weights.Add(name, tensor.shape, Floats(tensor));
   }
   return weights;
@@ -54,7 +55,7 @@ inline ModelConfig MultimodalConfig(const SafetensorsFile& file, const Weights& 
   config.embed->keep_temporal = file.metadata.at("keep_temporal") == "True";
   config.embed->pool_norm = true;
   TextTowerConfig& tower = config.text_tower.emplace();
-  const std::string embeddings = "text_encoder.bert.embeddings.";
+  const std::string embeddings = "text_encoder.embeddings.";
   const auto& words = weights.Get(embeddings + "word_embeddings.weight").shape;
   tower.type = TextTowerType::kBert;
   tower.dim = static_cast<int>(words[1]);
@@ -62,7 +63,7 @@ inline ModelConfig MultimodalConfig(const SafetensorsFile& file, const Weights& 
   tower.fusion_depth = 1;
   tower.heads = 4;
   tower.intermediate = static_cast<int>(
-      weights.Get("text_encoder.bert.encoder.layer.0.intermediate.dense.weight").shape[0]);
+      weights.Get("text_encoder.encoder.layer.0.intermediate.dense.weight").shape[0]);
   tower.max_positions =
       static_cast<int>(weights.Get(embeddings + "position_embeddings.weight").shape[0]);
   tower.max_length = static_cast<int>(file.at("input_ids").shape[1]);

@@ -292,6 +292,21 @@ TEST(ParseArgs, TakesTheFlagsOfImport) {
   EXPECT_THAT(Refused({"import", "m.pth", "--server", "a:1"}), HasSubstr("unknown flag --server"));
 }
 
+TEST(ParseArgs, TakesTheFlagsOfImportForVideoAndText) {
+  const Args args =
+      Accepted({"import", "m.pth", "--vocab", "vocab.txt", "--name", "m", "--heads", "12",
+                "--max-text-length", "64", "--pool", "avg", "--no-keep-temporal"});
+  EXPECT_EQ(args.import.labels, "");
+  EXPECT_EQ(args.import.vocab, "vocab.txt");
+  EXPECT_EQ(args.import.heads, 12);
+  EXPECT_EQ(args.import.max_text_length, 64);
+  EXPECT_EQ(args.import.pool, "avg");
+  EXPECT_TRUE(args.import.no_keep_temporal);
+  EXPECT_THAT(Refused({"import", "m.pth", "--pool", "max"}), HasSubstr("cls, avg, cls+avg"));
+  EXPECT_THAT(Refused({"import", "m.pth", "--heads", "0"}), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(Refused({"import", "m.pth", "--max-text-length", "2"}), HasSubstr("from 3 to"));
+}
+
 TEST(SpecOf, LeavesUnsetWhatWasNotAskedFor) {
   const v1::AnalysisSpec spec = SpecOf(Accepted({"classify", "x"}));
   EXPECT_EQ(spec.model(), "");
