@@ -11,7 +11,7 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kEval, kIndex, kSearch, kExport, kModels, kHealth, kImport };
+enum class Verb { kClassify, kEmbed, kEval, kIndex, kSearch, kExport, kModels, kHealth, kImport };
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
 enum class ExportAs { kByName, kNpy, kJsonl, kCsv };
@@ -27,9 +27,20 @@ struct Args {
   struct Eval {
     std::string task;
     std::string manifest;
-    std::string output;  // a folder; empty: none
+    std::string output;   // a folder; empty: none
+    bool rerank = false;  // retrieval
   };
   Eval eval;
+
+  // Of `embed`.
+  struct Embed {
+    std::vector<std::string> texts;
+    bool per_window = false;
+    bool no_normalize = false;
+    std::string output;  // an .npy file; empty: standard output
+    bool force = false;
+  };
+  Embed embed;
 
   // Of `index`, whose files are `inputs`.
   struct Index {
@@ -86,9 +97,10 @@ struct Args {
   };
   Import import;
 
-  // From here on for `classify` and `eval`; inputs, top_k, min_score,
-  // include_logits and fail_fast for `classify`.
+  // From here on for `classify`, `embed` and `eval`; inputs, texts_file and fail_fast not for
+  // `eval`, top_k, min_score and include_logits for `classify` alone.
   std::vector<std::string> inputs;
+  std::string texts_file;  // classify: of labels; empty: none
   std::string model;
   int top_k = 5;
   double min_score = 0;

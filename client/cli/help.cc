@@ -7,7 +7,9 @@ const char* OverviewHelp() {
 
 Usage: scanline VERB [ARGUMENTS] [FLAGS]
   classify INPUT...  label clips
+  embed INPUT...     vectors of clips, or of texts
   eval classify      compare the labels with true ones: accuracy, confusions
+  eval retrieval     find clips by their captions: recall at 1, 5 and 10
   index INPUT...     make clips searchable: a folder of vectors
   search INDEX TEXT  find moments by a text or a clip
   export INDEX       the vectors for a vector database
@@ -32,8 +34,9 @@ const char* VerbHelp(Verb verb) {
   video or named like one (.mp4, ...); one that is empty or unreadable fails
 Usage: scanline classify INPUT... [FLAGS]
   scanline classify clips/ --top-k 3
-  scanline classify match.mp4 --window 2 --window-stride 1 --format csv
+  scanline classify match.mp4 --texts labels.txt --window-stride 1 --format csv
 Answer
+  --texts FILE           labels of your own, one a line [the model's classes]
   --top-k N              labels a clip [5];  --include-logits  too, in JSON
   --min-score S          leave out labels below it, 0 to 1 [0]
   --format F             auto, table, ndjson, json, csv [table on a terminal]
@@ -54,16 +57,41 @@ Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --config FILE          TOML, key = flag
   --print-config         show each setting with its origin;  --help
 )";
+    case Verb::kEmbed:
+      return R"(Vectors of clips (INPUT as of classify), or of texts: one space, to search in.
+Usage: scanline embed INPUT... | --text TEXT | --texts FILE [FLAGS]
+  scanline embed clips/ -o clips.npy
+  scanline embed --text "a dog jumps" --text "a red car" --format json
+Answer
+  --text TEXT            a text, as often as needed;  --texts FILE  one a line
+  --per-window           also one vector for each window of a clip
+  --no-normalize         of clips: the vectors before they get unit length
+  -o, --output X.npy     float32 [n, d], rows named by X.jsonl;  --force  anew
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+Frames (unset: as the model was trained; the help of classify explains them)
+  --start S, --end S, --window S, --window-stride S, --frames N,
+  --sample-rate HZ, --temporal-views N, --spatial-views N, --allow-partial
+Run
+  --model NAME           [the server's first];  --timeout S  for one input [60]
+  --jobs N               inputs at once [4];  --fail-fast  end at a failed one
+  --progress W           auto, always, never [auto];  --color W  the same [auto]
+Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051]
+  --config FILE          TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
     case Verb::kEval:
-      return R"(Compare a model's labels with the true ones of a manifest.
-Usage: scanline eval classify --manifest FILE [FLAGS]
+      return R"(Compare a model's answers with the true ones of a manifest: labels, or which
+  caption belongs to which clip.
+Usage: scanline eval classify|retrieval --manifest FILE [FLAGS]
   scanline eval classify --manifest val.csv -o report
-  scanline eval classify --manifest truth.json --format json | jq .top1
-Manifest: a CSV with the columns path,label or a JSON list of {"path", "label"};
-  paths begin at its folder; labels are the model's names, or indices from 0
-Answer: top-1, top-5 (95 % intervals), mean over classes, each class, confusions
-  and skipped clips with their reasons; exit code 1 if there are any of these
-  --manifest FILE        the clips and their labels
+  scanline eval retrieval --manifest truth.json --format json
+Manifest: a CSV with the columns path,label (or path,caption) or a JSON list of
+  such objects; paths begin at its folder; labels are names, or indices from 0
+Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10, median rank,
+  both ways; 95 % intervals; what was skipped, and why (exit code 1 if any was)
+  --manifest FILE        the clips and what is true of them
+  --rerank               retrieval: also by the fusion layers, of the 128 best
   --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
   --format F             auto, table, ndjson, json, csv [table on a terminal]
 Frames (unset: as the model was trained; the help of classify explains them)
