@@ -32,13 +32,13 @@ def show(progress):
         print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)
 
 
-def measure(command):
+def measure(command, timeout_s=TIMEOUT_S):
     """The JSON line of one process, or {"error": ...}."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S,
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s,
                               check=False)
     except subprocess.TimeoutExpired:
-        return {"error": f"no answer in {TIMEOUT_S} s"}
+        return {"error": f"no answer in {timeout_s} s"}
     except OSError as error:
         return {"error": str(error)}
     if done.returncode != 0:

@@ -82,18 +82,17 @@ void AddAttention(const std::string& name, int64_t dim, int64_t source, Specs& s
 }
 
 // Layers from `depth` on read the video too. Official code: video_mm/models/backbones/bert/xbert.py
-// (Hugging Face's names).
+// (Hugging Face's names; those of the evaluation, without `bert.`).
 void AddBert(const TextTowerConfig& tower, int64_t vision_dim, Specs& specs) {
   const int64_t dim = tower.dim;
-  const std::string bert = "text_encoder.bert.";
-  const std::string embeddings = bert + "embeddings.";
+  const std::string embeddings = "text_encoder.embeddings.";
   specs.push_back(
       {embeddings + "word_embeddings.weight", {static_cast<int64_t>(tower.vocab.size()), dim}});
   specs.push_back({embeddings + "position_embeddings.weight", {tower.max_positions, dim}});
   specs.push_back({embeddings + "token_type_embeddings.weight", {2, dim}});
   AddLayerNorm(embeddings + "LayerNorm", dim, specs);
   for (int i = 0; i < tower.depth + tower.fusion_depth; ++i) {
-    const std::string layer = absl::StrCat(bert, "encoder.layer.", i, ".");
+    const std::string layer = absl::StrCat("text_encoder.encoder.layer.", i, ".");
     AddAttention(layer + "attention", dim, dim, specs);
     if (i >= tower.depth) AddAttention(layer + "crossattention", dim, vision_dim, specs);
     AddLinear(layer + "intermediate.dense", tower.intermediate, dim, specs);

@@ -13,8 +13,8 @@ namespace {
 constexpr int kHeadWidth = 64;      // of BERT, base and large
 constexpr int kMaxTextLength = 32;  // of the released models' pre-training and of MSRVTT
 constexpr int64_t kMaxWords = 1 << 21;
-constexpr char kLayers[] = "text_encoder.bert.encoder.layer.";
-constexpr char kEmbeddings[] = "text_encoder.bert.embeddings.";
+constexpr char kLayers[] = "text_encoder.encoder.layer.";
+constexpr char kEmbeddings[] = "text_encoder.embeddings.";
 
 constexpr std::array<std::pair<const char*, PoolKind>, 3> kPools = {
     {{"cls", PoolKind::kCls}, {"avg", PoolKind::kAvg}, {"cls+avg", PoolKind::kClsPlusAvg}}};

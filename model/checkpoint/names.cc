@@ -48,7 +48,7 @@ std::string GroupOf(const std::string& name) {
   for (const absl::string_view head : kTraining) {
     if (absl::StartsWith(name, head)) return absl::StrCat(head, "*");
   }
-  for (const absl::string_view layers : {"layers.", "text_encoder.bert.encoder.layer."}) {
+  for (const absl::string_view layers : {"layers.", "text_encoder.encoder.layer."}) {
     if (!absl::StartsWith(name, layers)) continue;
     const size_t end = name.find_first_not_of("0123456789", layers.size());
     if (end == std::string::npos || end == layers.size()) return name;
@@ -68,10 +68,8 @@ absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>&
       result.training.push_back(std::move(name));
       continue;
     }
-    // Without its word-by-word head, the official code calls the same tensors so.
-    if (absl::StartsWith(name, kText) && !absl::StartsWith(name, kBert)) {
-      name.replace(0, sizeof kText - 1, kBert);
-    }
+    // With its word-by-word head, the official code calls the same tensors so.
+    if (absl::StartsWith(name, kBert)) name.replace(0, sizeof kBert - 1, kText);
     const auto added = result.index.emplace(std::move(name), i);
     if (!added.second) {
       return MakeError(Reason::kBundleInvalid,

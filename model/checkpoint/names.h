@@ -18,7 +18,7 @@ struct NamedTensors {
 };
 
 // Takes off the prefixes that wrappers add and the multimodal model's `vision_encoder.`, calls the
-// last norm norm_f and BERT's tensors text_encoder.bert.*, and leaves out what only training used
+// last norm norm_f and BERT's tensors text_encoder.*, and leaves out what only training used
 // (decoder and distillation heads, the CLIP teacher, BERT's head of masked words). An error where
 // two tensors end up with one name.
 absl::StatusOr<NamedTensors> NormaliseNames(const std::vector<CheckpointTensor>& tensors);

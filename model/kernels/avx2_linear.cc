@@ -30,6 +30,7 @@ struct Avx2 {
     }
     const float* weight = tile.weight + column;
     for (int k = 0; k < tile.count; ++k, weight += kPanel) {
+      _mm_prefetch(weight + kAhead, _MM_HINT_T0);
       const __m256 w0 = _mm256_loadu_ps(weight);
       const __m256 w1 = _mm256_loadu_ps(weight + 8);
 #pragma GCC unroll 6

@@ -24,6 +24,8 @@ struct Avx512 {
     }
     const float* weight = tile.weight;
     for (int k = 0; k < tile.count; ++k, weight += kPanel) {
+      _mm_prefetch(weight + kAhead, _MM_HINT_T0);
+      _mm_prefetch(weight + kAhead + 16, _MM_HINT_T0);
       const __m512 w0 = _mm512_loadu_ps(weight);
       const __m512 w1 = _mm512_loadu_ps(weight + 16);
 #pragma GCC unroll 12

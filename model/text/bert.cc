@@ -69,7 +69,7 @@ class BertTower : public TextEncoder {
     Tokens tokens = word_piece_.Tokenize(codes);
     constexpr size_t kFrame = 2;  // [CLS] and [SEP]
     if (tokens.ids.size() <= kFrame) {
-      return TextError(index, "expected something to read, found none after the clean-up");
+      return TextError(index, "expected something to read, found nothing after the clean-up");
     }
     return tokens;
   }

@@ -33,7 +33,7 @@ bool IsSpace(int32_t code);
 // Canonical decomposition (NFD), without the non-spacing marks (category Mn).
 CodePoints WithoutAccents(const CodePoints& codes);
 
-bool IsControl(int32_t code);      // categories Cc, Cf, Cn, Co and Cs; not tab, LF and CR
+bool IsControl(int32_t code);      // categories Cc, Cf, Co and Cs; not tab, LF and CR
 bool IsPunctuation(int32_t code);  // categories P*, and what ASCII has beside letters and digits
 bool IsIdeograph(int32_t code);    // the CJK blocks that BERT splits character by character
 

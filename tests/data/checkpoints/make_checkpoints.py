@@ -135,7 +135,7 @@ def multimodal(dtype=torch.float32):
     tensors = state(dtype, prefix="vision_encoder.", norm="norm", head=False)
     for name, shape in bert_shapes().items():
         prefix = "vision_encoder." if name.startswith("pool_norm") else ""
-        tensors[prefix + name] = generate(name, shape).to(dtype)
+        tensors[prefix + name] = generate(name.replace("bert.", ""), shape).to(dtype)
     ones = lambda *shape: torch.ones(*shape, dtype=dtype)
     predictions = "text_encoder.cls.predictions."
     tensors |= {"temp": torch.tensor(0.07, dtype=dtype),

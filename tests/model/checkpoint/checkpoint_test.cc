@@ -246,8 +246,8 @@ TEST(NormaliseNames, TheMultimodalModelsAreTheSameByEitherCode) {
     EXPECT_THAT(names->training, Contains("clip_teacher.proj"));
   }
   EXPECT_THAT(found[0], IsSupersetOf({"cls_token", "norm_f.weight", "pool_norm.bias",
-                                      "text_encoder.bert.embeddings.LayerNorm.bias",
-                                      "text_encoder.bert.encoder.layer.1.output.dense.bias",
+                                      "text_encoder.embeddings.LayerNorm.bias",
+                                      "text_encoder.encoder.layer.1.output.dense.bias",
                                       "text_proj.weight", "itm_head.bias", "temp"}));
   for (const std::string& name : found[0]) {
     EXPECT_THAT(name, Not(AnyOf(HasSubstr("predictions"), HasSubstr("position_ids"),

@@ -270,7 +270,7 @@ TEST_F(ChangedMultimodal, NamesWhatIsMissing) {
   Remove("crossattention.output.dense.bias");
   Remove("text_proj.bias");
   EXPECT_THAT(Refusal(Options(), Reason::kBundleInvalid),
-              HasSubstr("missing: text_encoder.bert.encoder.layer.1.crossattention.output.dense."
+              HasSubstr("missing: text_encoder.encoder.layer.1.crossattention.output.dense."
                         "bias, text_proj.bias"));
   Remove("vision_proj");
   EXPECT_THAT(Refusal(Options(), Reason::kBundleInvalid), HasSubstr("no vision_proj.weight"));

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/error.h"
 #include "tests/model/text/text_support.h"
 
@@ -12,7 +16,6 @@ namespace scanline::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -22,6 +25,12 @@ Tokens Tokenize(const std::string& text, const WordPieceOptions& options = {}) {
   const auto codes = DecodeUtf8(text);
   if (!pieces.ok() || !codes.ok()) throw std::runtime_error("not a vocabulary, or not UTF-8");
   return pieces->Tokenize(*codes);
+}
+
+uint64_t Fnv1a(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
+  return hash;
 }
 
 TEST(WordPiece, EveryVectorGivesTheSameIds) {
@@ -44,6 +53,30 @@ TEST(WordPiece, TruncatesAsTheVectorsDo) {
     const Tokens tokens = Tokenize(
         vector.at("text"), {.max_length = static_cast<int>(mask.size()), .special_tokens = true});
     EXPECT_EQ(tokens.ids, want) << vector.at("text");
+  }
+}
+
+// unicode.json of the tests' own data: hashes of the ids of each 4,096 code points.
+TEST(WordPiece, EveryCodePointIsReadAsHuggingFaceReadsItButForThoseListed) {
+  const auto stored =
+      nlohmann::json::parse(ReadWhole(SCANLINE_SOURCE_DIR "/tests/data/tokenizer/unicode.json"));
+  const auto pieces = WordPiece::Create(BertVocab(), {.special_tokens = true});
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  std::set<int32_t> listed;
+  for (const auto& range : stored.at("differing")) {
+    for (int32_t code = range[0]; code <= range[1]; ++code) listed.insert(code);
+  }
+  EXPECT_EQ(listed.size(), stored.at("differing_count").get<size_t>());
+  ASSERT_FALSE(stored.at("blocks").empty());
+  for (const auto& [name, want] : stored.at("blocks").items()) {
+    const int32_t first = std::stoi(name, nullptr, 16);
+    std::string lines;
+    for (int32_t code = first; code < first + 0x1000; ++code) {
+      if ((code >= 0xD800 && code < 0xE000) || listed.count(code) != 0) continue;
+      absl::StrAppend(&lines, absl::StrJoin(pieces->Tokenize({code}).ids, " "), " | ",
+                      absl::StrJoin(pieces->Tokenize({'a', code, 'b'}).ids, " "), " ");
+    }
+    EXPECT_EQ(absl::StrFormat("%016x", Fnv1a(lines)), want.get<std::string>()) << name;
   }
 }
 

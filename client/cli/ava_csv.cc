@@ -1,0 +1,146 @@
+#include "client/cli/ava_csv.h"
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/cli/csv.h"
+
+namespace scanline::cli {
+namespace {
+
+constexpr size_t kBoxFields = 6;  // video, seconds and the four sides
+
+// Reads the fields of one record, and remembers the first thing wrong.
+class Row {
+ public:
+  Row(const CsvRecord& record, absl::string_view what) : record_(record), what_(what) {}
+
+  size_t size() const { return record_.fields.size(); }
+
+  double Number(size_t field, absl::string_view name) {
+    double value = 0;
+    const std::string& text = record_.fields[field];
+    if (!absl::SimpleAtod(text, &value) || !std::isfinite(value)) Wrong(name, "a number", text);
+    return value;
+  }
+
+  int Action(size_t field) {
+    int value = 0;
+    const std::string& text = record_.fields[field];
+    if (!absl::SimpleAtoi(text, &value) || value < 0) Wrong("action", "a whole number", text);
+    return value;
+  }
+
+  AvaFrame Frame() {
+    constexpr double kLongest = 1e9;
+    const double seconds = Number(1, "seconds");
+    if (record_.fields[0].empty()) Wrong("video", "a name", "");
+    if (!(std::abs(seconds) < kLongest)) {
+      Wrong("seconds", "less than 1e9", record_.fields[1]);
+      return {};
+    }
+    return {record_.fields[0], std::llround(seconds * 1000)};
+  }
+
+  AvaAction Action() {
+    AvaAction row;
+    row.frame = Frame();
+    row.x_min = Number(2, "x_min");
+    row.y_min = Number(3, "y_min");
+    row.x_max = Number(4, "x_max");
+    row.y_max = Number(5, "y_max");
+    row.action = Action(kBoxFields);
+    return row;
+  }
+
+  void WrongSize(absl::string_view expected) {
+    status_ = absl::InvalidArgumentError(absl::StrCat(what_, ", line ", record_.line, ": expected ",
+                                                      expected, ", found ", size(), " fields"));
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void Wrong(absl::string_view name, absl::string_view expected, absl::string_view found) {
+    if (!status_.ok()) return;
+    status_ = absl::InvalidArgumentError(absl::StrCat(what_, ", line ", record_.line, ": ", name,
+                                                      ": expected ", expected, ", found \"", found,
+                                                      "\""));
+  }
+
+  const CsvRecord& record_;
+  absl::string_view what_;
+  absl::Status status_;
+};
+
+absl::StatusOr<std::vector<CsvRecord>> Records(absl::string_view text, absl::string_view what) {
+  auto records = ParseCsv(text);
+  if (records.ok()) return records;
+  return absl::InvalidArgumentError(absl::StrCat(what, ", ", records.status().message()));
+}
+
+bool NothingHappens(const CsvRecord& record) {
+  const auto& fields = record.fields;
+  return fields.size() == 2 ||
+         (fields.size() > kBoxFields && absl::StripAsciiWhitespace(fields[kBoxFields]).empty());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AvaAction>> ParseAvaTruth(absl::string_view text,
+                                                     absl::string_view what) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
+  std::vector<AvaAction> truths;
+  for (const CsvRecord& record : records) {
+    if (NothingHappens(record)) continue;
+    Row row(record, what);
+    if (row.size() != kBoxFields + 1 && row.size() != kBoxFields + 2) {
+      row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action[,person]");
+    } else {
+      truths.push_back(row.Action());
+    }
+    SCANLINE_RETURN_IF_ERROR(row.status());
+  }
+  return truths;
+}
+
+absl::StatusOr<std::vector<AvaAction>> ParseAvaFindings(absl::string_view text,
+                                                        absl::string_view what) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
+  std::vector<AvaAction> findings;
+  for (const CsvRecord& record : records) {
+    Row row(record, what);
+    if (row.size() != kBoxFields + 2) {
+      row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action,score");
+    } else {
+      findings.push_back(row.Action());
+      findings.back().score = row.Number(kBoxFields + 1, "score");
+    }
+    SCANLINE_RETURN_IF_ERROR(row.status());
+  }
+  return findings;
+}
+
+absl::StatusOr<std::set<AvaFrame>> ParseAvaExclusions(absl::string_view text,
+                                                      absl::string_view what) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
+  std::set<AvaFrame> excluded;
+  for (const CsvRecord& record : records) {
+    Row row(record, what);
+    if (row.size() != 2) {
+      row.WrongSize("video,seconds");
+    } else {
+      excluded.insert(row.Frame());
+    }
+    SCANLINE_RETURN_IF_ERROR(row.status());
+  }
+  return excluded;
+}
+
+}  // namespace scanline::cli

@@ -1,0 +1,63 @@
+#include "client/cli/ava_csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace scanline::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+TEST(ParseAvaTruth, ReadsTheDatasetsRows) {
+  const auto truths = ParseAvaTruth(
+      "1j20qq1JyX4,0902,0.002,0.118,0.714,0.977,12,1\r\n"
+      "1j20qq1JyX4,0903,0.002,0.118,0.714,0.977,79\n"
+      "1j20qq1JyX4,0904,,,,,\n"
+      "1j20qq1JyX4,0905\n",
+      "train.csv");
+  ASSERT_TRUE(truths.ok()) << truths.status();
+  ASSERT_EQ(truths->size(), 2);
+  const AvaAction& first = truths->front();
+  EXPECT_THAT(first.frame, Pair("1j20qq1JyX4", 902'000));
+  EXPECT_EQ(first.x_min, 0.002);
+  EXPECT_EQ(first.y_min, 0.118);
+  EXPECT_EQ(first.x_max, 0.714);
+  EXPECT_EQ(first.y_max, 0.977);
+  EXPECT_EQ(first.action, 12);
+  EXPECT_EQ(truths->back().action, 79);
+}
+
+TEST(ParseAvaFindings, ReadsScoresAndPartsOfSeconds) {
+  const auto findings = ParseAvaFindings("\"a,b\",1.5,0,0,1,1,3,0.25\n", "mine.csv");
+  ASSERT_TRUE(findings.ok()) << findings.status();
+  EXPECT_THAT(findings->front().frame, Pair("a,b", 1500));
+  EXPECT_EQ(findings->front().score, 0.25);
+}
+
+TEST(ParseAvaExclusions, AreKeyframes) {
+  const auto excluded = ParseAvaExclusions("a,0902\nb,1\na,902\n", "excluded.csv");
+  ASSERT_TRUE(excluded.ok()) << excluded.status();
+  EXPECT_THAT(*excluded, ElementsAre(Pair("a", 902'000), Pair("b", 1000)));
+  EXPECT_THAT(*ParseAvaExclusions("", "excluded.csv"), IsEmpty());
+}
+
+TEST(AvaCsv, ErrorsNameFileLineAndField) {
+  const auto message = [](const auto& parsed) { return std::string(parsed.status().message()); };
+  EXPECT_THAT(message(ParseAvaTruth("a,1,0,0,1,1,1\na,1,0,zero,1,1,1\n", "t.csv")),
+              HasSubstr("t.csv, line 2: y_min: expected a number, found \"zero\""));
+  EXPECT_THAT(message(ParseAvaTruth("a,1,0,0,nan,1,1\n", "t.csv")), HasSubstr("x_max"));
+  EXPECT_THAT(message(ParseAvaTruth("a,1,0,0,1,1,run\n", "t.csv")), HasSubstr("action"));
+  EXPECT_THAT(message(ParseAvaTruth(",1,0,0,1,1,1\n", "t.csv")), HasSubstr("video"));
+  EXPECT_THAT(message(ParseAvaTruth("a,1e300,0,0,1,1,1\n", "t.csv")), HasSubstr("seconds"));
+  EXPECT_THAT(message(ParseAvaTruth("a,1,0\n", "t.csv")), HasSubstr("found 3 fields"));
+  EXPECT_THAT(message(ParseAvaFindings("a,1,0,0,1,1,1\n", "f.csv")), HasSubstr("action,score"));
+  EXPECT_THAT(message(ParseAvaFindings("a,1,0,0,1,1,1,high\n", "f.csv")), HasSubstr("score"));
+  EXPECT_THAT(message(ParseAvaExclusions("a\n", "e.csv")), HasSubstr("video,seconds"));
+  EXPECT_THAT(message(ParseAvaExclusions("\"a,1\n", "e.csv")), HasSubstr("e.csv, "));
+}
+
+}  // namespace
+}  // namespace scanline::cli
