@@ -43,7 +43,7 @@ Answer
   --allow-partial        answer for the good part of a damaged clip
 Frames (unset: as the model was trained)
   --start S, --end S     only this part, seconds [the whole clip]
-  --window S             seconds;  --window-stride S  also labels for each window
+  --window S             seconds;  --window-stride S  labels of each, too
   --frames N             frames a view;  --sample-rate HZ  the same, a second
   --temporal-views N     stretches to average;  --spatial-views N  crops
 Run
@@ -87,8 +87,8 @@ Usage: scanline eval classify|retrieval --manifest FILE [FLAGS]
   scanline eval retrieval --manifest truth.json --format json
 Manifest: a CSV with the columns path,label (or path,caption) or a JSON list of
   such objects; paths begin at its folder; labels are names, or indices from 0
-Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10, median rank,
-  both ways; 95 % intervals; what was skipped, and why (exit code 1 if any was)
+Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10 and median
+  rank both ways; 95 % intervals; what was skipped, and why (then exit code 1)
   --manifest FILE        the clips and what is true of them
   --rerank               retrieval: also by the fusion layers, of the 128 best
   --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
