@@ -43,8 +43,7 @@ Answer
   --allow-partial        answer for the good part of a damaged clip
 Frames (unset: as the model was trained)
   --start S, --end S     only this part, seconds [the whole clip]
-  --window S             length of a window, seconds
-  --window-stride S      also labels for a window every S seconds
+  --window S             seconds;  --window-stride S  labels of each, too
   --frames N             frames a view;  --sample-rate HZ  the same, a second
   --temporal-views N     stretches to average;  --spatial-views N  crops
 Run
@@ -88,8 +87,8 @@ Usage: scanline eval classify|retrieval --manifest FILE [FLAGS]
   scanline eval retrieval --manifest truth.json --format json
 Manifest: a CSV with the columns path,label (or path,caption) or a JSON list of
   such objects; paths begin at its folder; labels are names, or indices from 0
-Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10, median rank,
-  both ways; 95 % intervals; what was skipped, and why (exit code 1 if any was)
+Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10 and median
+  rank both ways; 95 % intervals; what was skipped, and why (then exit code 1)
   --manifest FILE        the clips and what is true of them
   --rerank               retrieval: also by the fusion layers, of the 128 best
   --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
@@ -203,14 +202,12 @@ Usage: scanline import FILE --labels NAME|FILE --name NAME [FLAGS]
        scanline import FILE --vocab FILE --name NAME [FLAGS]
   scanline import t16.pth --labels kinetics400 --name k400-t16 -o models
   scanline import msrvtt.pth --vocab bert/vocab.txt --name msrvtt -o models
-  scanline import b.safetensors --labels b.txt --name b --mixer videomambapro_v2
 What it is
   --labels NAME|FILE     kinetics400, ssv2, ucf101, hmdb51, ava; or one a line
   --vocab FILE           of a model of video and text: BERT's vocab.txt
   --name NAME            of the model
   -o, --output DIR       the folder becomes DIR/NAME [.]
-  --license TEXT         of the weights [not stated]
-  --force                replace another model in DIR/NAME
+  --license TEXT         of the weights [not stated];  --force  replace DIR/NAME
 What the file does not say (unset: as it was trained)
   --mixer PRESET         videomamba, videomambapro_v1, _v2, _intended, _paper
   --frames N             a view;  --size PX  its side; interpolates embeddings
