@@ -11,7 +11,7 @@
 #include "decode/decode_clip.h"
 #include "decode/resize.h"
 #include "tests/support/corpus.h"
-#include "tests/support/made_clip.h"
+#include "tests/decode/made_clip.h"
 
 namespace scanline::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "server/decode_request.h"
-#include "tests/support/made_clip.h"
+#include "tests/decode/made_clip.h"
 #include "tests/server/doubles.h"
 #include "tests/server/running_server.h"
 
