@@ -128,7 +128,12 @@ absl::StatusOr<DecodedClip> DecodeRequest(const Request& request, const DecodeLi
                             }));
   DecodedClip decoded(std::move(clip));
   for (const Keyframe& keyframe : decoded.clip.keyframes) {
-    decoded.found.push_back(sightings.of_frame[keyframe.frame]);
+    const auto seen = sightings.of_frame.find(keyframe.frame);
+    if (seen == sightings.of_frame.end()) {
+      return MakeError(Reason::kInternal,
+                       absl::StrCat("nobody looked at keyframe ", keyframe.frame));
+    }
+    decoded.found.push_back(seen->second);
   }
   decoded.finding = sightings.took;
   return decoded;

@@ -9,27 +9,17 @@
 #include "model/tensor_ops.h"
 
 namespace scanline {
-namespace {
-
-constexpr char kWithout[] =
-    "people are not looked for; detect requests need boxes (spec.detect.proposals)";
-
-}  // namespace
 
 absl::StatusOr<PersonFinder> LoadPersonFinder(const std::string& folder, int threads) {
   const bool named = !folder.empty();
   const std::string place = named ? folder : PersonDetector::DefaultFolder();
-  if (!named && !std::filesystem::exists(place)) {
-    LogInfo("no person detector in %s (./dev setup makes it): %s", place, kWithout);
-    return PersonFinder();
-  }
+  if (!named && !std::filesystem::exists(place)) return PersonFinder();
   auto loaded = PersonDetector::Load(place);
   if (!loaded.ok() && named) return std::move(loaded).status();
   if (!loaded.ok()) {
-    LogWarning("%s: %s", std::string(loaded.status().message()), kWithout);
+    LogWarning("%s", std::string(loaded.status().message()));
     return PersonFinder();
   }
-  LogInfo("person detector %s", place);
   return PersonFinder([threads, detector = std::shared_ptr<const PersonDetector>(
                                     *std::move(loaded))](const FullFrame& frame, float min_score) {
     UseThreads(threads);

@@ -8,7 +8,7 @@
 namespace scanline {
 
 // The person detector of `folder`, in use by as many threads as call it; "": the one that
-// `./dev setup` made, or null, with a line in the log, where there is none or it cannot be used.
+// `./dev setup` made, or null where there is none, or, with a line in the log, it cannot be used.
 // `threads`: of one look. Errors (of a folder that was named): BUNDLE_INVALID.
 absl::StatusOr<PersonFinder> LoadPersonFinder(const std::string& folder, int threads);
 

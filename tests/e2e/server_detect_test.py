@@ -187,12 +187,12 @@ def test_a_box_beyond_the_clip(server):
 
 def test_without_a_detector_boxes_are_asked_for(server):
     assert not server.models.GetModel(pb.GetModelRequest(), timeout=10).model.finds_people
-    assert "no person detector" in server.log()
     with pytest.raises(grpc.RpcError) as caught:
         analyze(server, PEDESTRIANS.read_bytes(), spec_of([]))
     assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION
     assert details(caught.value)["ErrorInfo"].reason == "TASK_UNSUPPORTED"
     assert "./dev setup" in caught.value.details()
+    assert "no person detector" in server.log()
 
 
 def test_people_are_found_linked_and_described(finder):
