@@ -2,9 +2,11 @@
 the server finds by itself, and boxes that cannot be meant."""
 
 import contextlib
+import json
 import math
 import os
 import pathlib
+import struct
 
 import grpc
 import pytest
@@ -124,6 +126,29 @@ def test_boxes_of_the_card(server):
     assert worst <= TOLERANCE
     if "SCANLINE_MODEL_CLIPS_DIR" not in os.environ:
         assert (asked, round(right / asked, 4)) == (26, 0.9231)
+
+
+def reference_input(path):
+    """The values of a safetensors file's tensor "input", as ClipTensor has them."""
+    content = path.read_bytes()
+    header = 8 + struct.unpack("<Q", content[:8])[0]
+    begin, end = json.loads(content[8:header])["input"]["data_offsets"]
+    return content[header + begin:header + end]
+
+
+def test_a_tensors_boxes_are_those_of_its_picture(server):
+    compared = 0
+    for path in (SOURCE / "tests/data/tagger24/expected").glob("*.safetensors"):
+        clip = next(clip for clip in expected_clips()[1] if clip["file"].startswith(path.stem))
+        if not clip.get("box"):
+            continue
+        tensor = pb.ClipTensor(frames=16, height=64, width=64, values=reference_input(path))
+        spec = spec_of([clip["box"]["box_in_square"]])
+        request = pb.AnalyzeClipRequest(tensor=tensor, spec=spec)
+        result = server.video.AnalyzeClip(request, timeout=30).result
+        assert check_box(result, clip["box"], list(clip["box"]["scores"])) <= TOLERANCE
+        compared += 1
+    assert compared > 0
 
 
 def test_options_choose_among_the_actions(server):
