@@ -17,6 +17,7 @@
 #include "server/load_models.h"
 #include "tests/server/doubles.h"
 #include "tests/server/error_harness.h"
+#include "tests/server/error_rows.h"
 #include "tests/server/faults.h"
 
 namespace scanline {
@@ -27,33 +28,25 @@ using testing::ChunkMessage;
 using testing::ClassifyRequest;
 using testing::ClassifyUpload;
 using testing::CorpusClip;
+using testing::Details;
 using testing::EmbedTexts;
 using testing::Faulty;
 using testing::GoodClip;
+using testing::InvalidField;
 using testing::MatchTexts;
 using testing::Messages;
 using testing::RawMessages;
+using testing::Row;
 using testing::Running;
 using testing::Send;
 using testing::Serve;
 using testing::StartMessage;
 using testing::TestSettings;
+using testing::UnsupportedTask;
 using testing::WhileOneIsHeld;
 using testing::With;
 using testing::WithSpec;
 using testing::WithStart;
-using Details = std::vector<std::string>;
-
-struct Row {
-  std::string name;
-  Reason reason;
-  Details details;  // beside ErrorInfo
-  std::vector<std::string> metadata;
-  std::vector<std::string> message;  // parts of it
-  std::function<grpc::Status()> provoke;
-};
-
-void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
 std::vector<Row> InputRows() {
   return {
@@ -170,78 +163,6 @@ std::vector<Row> InputRows() {
        [] {
          return WithSpec([](auto& spec) { spec.set_tasks(0, v1::TASK_EMBED); },
                          testing::MakeModel("m"));
-       }},
-  };
-}
-
-Row InvalidField(const std::string& name, const std::string& message,
-                 std::function<grpc::Status()> provoke) {
-  return {name,      Reason::kFieldInvalid, {"BadRequest"}, {"field", "expected", "found"},
-          {message}, std::move(provoke)};
-}
-
-Row UnsupportedTask(const std::string& name, const std::string& message,
-                    std::function<grpc::Status()> provoke) {
-  return {name,      Reason::kTaskUnsupported, {"PreconditionFailure"}, {"model", "task"},
-          {message}, std::move(provoke)};
-}
-
-grpc::Status Detect(const std::function<void(v1::DetectOptions&)>& change,
-                    PersonFinder finder = nullptr) {
-  return WithSpec(
-      [&](auto& spec) {
-        spec.set_tasks(0, v1::TASK_DETECT_ACTIONS);
-        change(*spec.mutable_detect());
-      },
-      testing::NewDetectModel("m", std::move(finder)));
-}
-
-// Of one box with these sides, at `seconds` where that is not 0.
-std::function<void(v1::DetectOptions&)> OneBox(float x_min, float x_max, int64_t seconds = 0) {
-  return [=](v1::DetectOptions& options) {
-    v1::BoundingBox& box = *options.add_proposals();
-    box.set_x_min(x_min);
-    box.set_x_max(x_max);
-    box.set_y_max(1);
-    if (seconds != 0) box.mutable_time_offset()->set_seconds(seconds);
-  };
-}
-
-std::vector<Row> DetectRows() {
-  return {
-      InvalidField("BoxOfNaN", "spec.detect.proposals[0].x_min: expected a number from 0 to 1",
-                   [] { return Detect(OneBox(NAN, 1)); }),
-      InvalidField("BoxOutside", "spec.detect.proposals[0].x_max: expected a number from 0 to 1",
-                   [] { return Detect(OneBox(0, 2)); }),
-      InvalidField("BoxInverted", "spec.detect.proposals[0].x_max: expected more than x_min",
-                   [] { return Detect(OneBox(0.5, 0.25)); }),
-      InvalidField("BoxBeforeTheClip", "spec.detect.proposals[0].time_offset: expected a duration",
-                   [] { return Detect(OneBox(0, 1, -1)); }),
-      InvalidField("ShortInterval", "spec.detect.keyframe_interval: expected 0.05 to 3600 s",
-                   [] {
-                     return Detect([](v1::DetectOptions& options) {
-                       options.mutable_keyframe_interval()->set_nanos(1000);
-                     });
-                   }),
-      UnsupportedTask("NobodyFindsPeople", "this server has no person detector",
-                      [] { return Detect([](v1::DetectOptions&) {}); }),
-      {"BoxBeyondTheClip",
-       Reason::kSegmentOutOfRange,
-       {"BadRequest"},
-       {},
-       {"boxes are given for 100.000 s"},
-       [] { return Detect(OneBox(0, 1, 100)); }},
-      {"FinderFails",
-       Reason::kDeviceMemory,
-       {"RetryInfo"},
-       {"retry_delay_ms"},
-       {"no memory to look"},
-       [] {
-         return Detect([](v1::DetectOptions&) {},
-                       [](const FullFrame&, float) -> absl::StatusOr<std::vector<PersonBox>> {
-                         return MakeError(Reason::kDeviceMemory, "no memory to look",
-                                          {{"retry_delay_ms", "1000"}});
-                       });
        }},
   };
 }
@@ -690,8 +611,8 @@ std::vector<Row> DeviceRows() {
 
 std::vector<Row> AllRows() {
   std::vector<Row> rows;
-  for (auto& some : {InputRows(), DetectRows(), TextRows(), LimitRows(), StreamRows(), LoadRows(),
-                     DeviceRows()}) {
+  for (auto& some : {InputRows(), testing::DetectRows(), TextRows(), LimitRows(), StreamRows(),
+                     LoadRows(), DeviceRows()}) {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;
