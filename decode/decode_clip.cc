@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,65 +24,106 @@ constexpr int kMaxWalks = 3;
 // Above this share of damaged frames or packets a clip counts as corrupt (docs/errors.md).
 constexpr double kMaxCorruptShare = 0.05;
 
-using Watch = PictureMaker::Watch;
-
-absl::Status CheckClipBytes(const FrameSpec& spec, size_t frames, int64_t limit) {
+absl::Status CheckClipBytes(const FrameSpec& spec, const PictureShape& shape, size_t frames,
+                            int64_t limit) {
   const double wanted =
-      static_cast<double>(frames) * spec.spatial_views * spec.size * spec.size * 3;
+      static_cast<double>(frames) * spec.spatial_views * static_cast<double>(shape.bytes());
   if (wanted <= static_cast<double>(limit)) return absl::OkStatus();
   return MakeError(
       Reason::kFrameLimit,
       absl::StrFormat(
           "%d sampled frames at %dx%d are more than the %d bytes that one clip may take; "
           "ask for fewer frames or windows",
-          frames, spec.size, spec.size, limit),
+          frames, shape.width, shape.height, limit),
       {{"limit", absl::StrCat(limit)}, {"actual", absl::StrFormat("%.0f", wanted)}});
+}
+
+void SetShape(const PictureShape& shape, Clip& clip) {
+  clip.width = shape.width;
+  clip.height = shape.height;
+  clip.valid_width = shape.valid_width;
+  clip.valid_height = shape.valid_height;
 }
 
 // Fills a clip with the pictures of its frames, in the order of their numbers.
 class ClipFiller {
  public:
-  ClipFiller(const FrameSpec& spec, int64_t max_pixels, const Watch& watch)
-      : spec_(spec), maker_(spec, max_pixels, watch) {}
+  ClipFiller(const FrameSpec& spec, const DecodeLimits& limits, const FrameWatch& watch)
+      : spec_(spec), max_bytes_(limits.max_clip_bytes), maker_(spec, limits.max_pixels, watch) {}
 
-  // Empties the clip for `frames` (ascending) and takes those that `early` has.
-  void Begin(std::vector<int64_t> frames, const EarlyPictures& early, Clip& clip) {
-    frames_ = std::move(frames);
+  // Empties the clip for the frames of `plan` and takes those that `early` has.
+  absl::Status Begin(const SamplingPlan& plan, const EarlyPictures& early, Clip& clip) {
+    frames_ = plan.DistinctFrames();
+    keyframes_.clear();
+    for (const PlannedKeyframe& keyframe : plan.keyframes) keyframes_.insert(keyframe.frame);
+    sources_.assign(frames_.size(), {});
     clip.sampled.assign(frames_.size(), {});
-    clip.pixels.resize(frames_.size() * spec_.spatial_views * clip.picture_bytes());
+    shape_ = {};
     found_ = 0;
     missing_.clear();
+    // The shape of most rules, and the smallest that any frame gives: known before one is decoded.
+    const PictureShape square = {spec_.size, spec_.size, spec_.size, spec_.size};
+    SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec_, square, frames_.size(), max_bytes_));
+    if (spec_.resize != ResizeRule::kShortSide256Pad16) Shape(square, clip);
     for (size_t slot = 0; slot < frames_.size(); ++slot) {
       const EarlyPictures::Picture* picture = early.Find(frames_[slot]);
-      if (picture == nullptr) {
+      if (picture != nullptr && slot == 0 && shape_.width == 0) {
+        SCANLINE_RETURN_IF_ERROR(ShapeBy(picture->source, clip));
+      }
+      if (picture == nullptr || picture->shape != shape_) {
         missing_.push_back(frames_[slot]);
         continue;
       }
       std::copy(picture->pixels.begin(), picture->pixels.end(), Pixels(slot, clip));
       Settle(slot, picture->sampled, picture->source, clip);
     }
+    return absl::OkStatus();
   }
   bool complete() const { return found_ == frames_.size(); }
   const std::vector<int64_t>& frames() const { return frames_; }
   const std::vector<int64_t>& missing() const { return missing_; }  // at the beginning
+  const PictureSource& source(int64_t frame) const { return sources_[Slot(frame)]; }
+  double TakeWatchSeconds() { return maker_.TakeWatchSeconds(); }
 
   absl::Status Add(const WantedFrame& wanted, Clip& clip) {
-    const size_t slot =
-        std::lower_bound(frames_.begin(), frames_.end(), wanted.index) - frames_.begin();
-    SCANLINE_ASSIGN_OR_RETURN(const PictureSource source, maker_.Make(wanted, Pixels(slot, clip)));
+    const size_t slot = Slot(wanted.index);
+    SCANLINE_ASSIGN_OR_RETURN(const PictureSource source,
+                              maker_.Load(wanted, keyframes_.count(wanted.index) != 0));
+    if (shape_.width == 0) SCANLINE_RETURN_IF_ERROR(ShapeBy(source, clip));
+    SCANLINE_RETURN_IF_ERROR(maker_.Store(shape_, Pixels(slot, clip)));
     Settle(slot, {wanted.index, wanted.pts_seconds, wanted.corrupt}, source, clip);
     ++clip.stats.frames_converted;
     return absl::OkStatus();
   }
 
  private:
+  size_t Slot(int64_t frame) const {
+    return std::lower_bound(frames_.begin(), frames_.end(), frame) - frames_.begin();
+  }
+
   uint8_t* Pixels(size_t slot, Clip& clip) const {
     return clip.pixels.data() + slot * spec_.spatial_views * clip.picture_bytes();
+  }
+
+  void Shape(const PictureShape& shape, Clip& clip) {
+    shape_ = shape;
+    SetShape(shape, clip);
+    clip.pixels.resize(frames_.size() * spec_.spatial_views * clip.picture_bytes());
+  }
+
+  // By the clip's first frame, unless it was made already.
+  absl::Status ShapeBy(const PictureSource& source, Clip& clip) {
+    SCANLINE_ASSIGN_OR_RETURN(const PictureShape shape,
+                              ShapeOf(spec_, {source.width, source.height}));
+    SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec_, shape, frames_.size(), max_bytes_));
+    Shape(shape, clip);
+    return absl::OkStatus();
   }
 
   // The first frame's size stands for the source.
   void Settle(size_t slot, const SampledFrame& sampled, const PictureSource& source, Clip& clip) {
     clip.sampled[slot] = sampled;
+    sources_[slot] = source;
     if (slot == 0) {
       clip.source.width = source.width;
       clip.source.height = source.height;
@@ -91,8 +133,12 @@ class ClipFiller {
   }
 
   const FrameSpec& spec_;
+  int64_t max_bytes_;
   PictureMaker maker_;
   std::vector<int64_t> frames_;
+  std::set<int64_t> keyframes_;
+  std::vector<PictureSource> sources_;  // one a frame
+  PictureShape shape_;
   std::vector<int64_t> missing_;
   size_t found_ = 0;
 };
@@ -111,6 +157,17 @@ void SetViews(const SamplingPlan& plan, const std::vector<int64_t>& frames, Clip
       for (int slot : slots) view.pictures.push_back(slot * clip.spatial_views + spatial);
       clip.views.push_back(std::move(view));
     }
+  }
+}
+
+// After SetViews.
+void SetKeyframes(const SamplingPlan& plan, const ClipFiller& pictures, Clip& clip) {
+  clip.keyframes.clear();
+  for (const PlannedKeyframe& planned : plan.keyframes) {
+    const std::vector<int64_t>& frames = plan.views[planned.view].frames;
+    const PictureSource& source = pictures.source(frames[frames.size() / 2]);
+    clip.keyframes.push_back(
+        {planned.seconds, planned.frame, planned.view, source.width, source.height});
   }
 }
 
@@ -155,20 +212,19 @@ absl::Status JudgeDamage(const VideoReader& reader, bool allow_partial, Clip& cl
 
 absl::Status ValidateSpec(const FrameSpec& spec) {
   SCANLINE_RETURN_IF_ERROR(ValidateSampling(spec.sampling));
-  return ValidatePicture(spec);
-}
-
-Clip EmptyClip(const FrameSpec& spec) {
-  Clip clip;
-  clip.height = spec.size;
-  clip.width = spec.size;
-  clip.spatial_views = spec.spatial_views;
-  return clip;
+  SCANLINE_RETURN_IF_ERROR(ValidatePicture(spec));
+  if (spec.sampling.keyframes && spec.spatial_views != 1) {
+    return MakeError(Reason::kFieldInvalid,
+                     absl::StrFormat("boxes belong to one picture of a frame; the request asks for "
+                                     "%d spatial views",
+                                     spec.spatial_views));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
                                  const DecodeOptions& options, const Cancel& cancel,
-                                 const Watch& watch) {
+                                 const FrameWatch& watch) {
   const double cpu_start = ThreadCpuSeconds();
   SCANLINE_RETURN_IF_ERROR(cancel.Check(Reason::kExpiredInDecode));
   SCANLINE_RETURN_IF_ERROR(ValidateSpec(spec));
@@ -177,11 +233,12 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
     return MakeError(Reason::kVideoUnreadable, "expected the bytes of a video, found 0 bytes");
   }
   EarlyPictures early;
-  if (input.Arriving()) early = EarlyPictures::Collect(input, spec, options.limits, cancel);
+  if (input.Arriving()) early = EarlyPictures::Collect(input, spec, options.limits, cancel, watch);
   SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(input, options.limits, cancel));
   if (!early.Fits(*reader)) early.Clear();
-  Clip clip = EmptyClip(spec);
-  ClipFiller pictures(spec, options.limits.max_pixels, watch);
+  Clip clip;
+  clip.spatial_views = spec.spatial_views;
+  ClipFiller pictures(spec, options.limits, watch);
   for (int walk = 0;; ++walk) {
     if (walk == kMaxWalks) {
       return MakeError(Reason::kVideoCorrupt, "the clip decodes differently each time");
@@ -189,14 +246,14 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
     const bool final = reader->timeline_is_final();
     auto plan = PlanFrames(spec.sampling, reader->timeline());
     if (!plan.ok() && final) return plan.status();
-    std::vector<int64_t> frames;  // of a guess that cannot be planned: none, only count
-    if (plan.ok()) frames = plan->DistinctFrames();
-    SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, frames.size(), options.limits.max_clip_bytes));
-    pictures.Begin(std::move(frames), early, clip);
+    // Of a guess that cannot be planned: no frames, only count.
+    SCANLINE_RETURN_IF_ERROR(pictures.Begin(plan.ok() ? *plan : SamplingPlan(), early, clip));
     if (!final || !pictures.complete()) {
       SCANLINE_ASSIGN_OR_RETURN(const bool walked,
                                 reader->Walk(pictures.missing(), [&](const WantedFrame& f) {
-                                  return pictures.Add(f, clip);
+                                  const absl::Status added = pictures.Add(f, clip);
+                                  reader->Excuse(pictures.TakeWatchSeconds());
+                                  return added;
                                 }));
       if (!walked) {
         early.Clear();
@@ -209,6 +266,7 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
     }
     if (!pictures.complete() || plan->DistinctFrames() != pictures.frames()) continue;
     SetViews(*plan, pictures.frames(), clip);
+    SetKeyframes(*plan, pictures, clip);
     break;
   }
   clip.source.container = reader->container();
@@ -219,16 +277,34 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
   clip.stats = reader->stats();
   clip.stats.frames_walked += early.frames_walked();
   clip.stats.frames_converted = converted;
-  clip.stats.cpu_seconds = ThreadCpuSeconds() - cpu_start;
+  clip.stats.cpu_seconds =
+      ThreadCpuSeconds() - cpu_start - reader->excused_seconds() - early.watch_seconds();
   SCANLINE_RETURN_IF_ERROR(JudgeDamage(*reader, options.allow_partial, clip));
   return clip;
+}
+
+// Frames that the caller chose are one window, so boxes in them belong to one frame.
+absl::Status CheckFrameKeyframes(const FrameSpec& spec) {
+  const auto& keyframes = spec.sampling.keyframes;
+  if (!keyframes || keyframes->seconds.size() <= 1) return absl::OkStatus();
+  return MakeError(
+      Reason::kFieldInvalid,
+      absl::StrFormat("frames that are sent as such are one window, whose boxes belong "
+                      "to frame %d; boxes of %d moments were sent",
+                      keyframes->box_frame, keyframes->seconds.size()));
+}
+
+Keyframe KeyframeOf(const RawFrames& frames, const KeyframeSpec& spec) {
+  const double seconds =
+      frames.offsets_seconds.empty() ? 0 : frames.offsets_seconds[spec.box_frame];
+  return {seconds, spec.box_frame, 0, frames.width, frames.height};
 }
 
 }  // namespace
 
 absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
                                        const DecodeOptions& options, const Cancel& cancel,
-                                       const Watch& watch) {
+                                       const FrameWatch& watch) {
   if (static_cast<int64_t>(bytes.size()) > options.limits.max_bytes) {
     return MakeError(Reason::kClipTooLarge,
                      absl::StrFormat("the clip has %d bytes; at most %d are taken", bytes.size(),
@@ -237,6 +313,12 @@ absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const Fr
                       {"actual", absl::StrCat(bytes.size())}});
   }
   MemoryInput input(bytes);
+  return DecodeInput(input, spec, options, cancel, watch);
+}
+
+absl::StatusOr<Clip> DecodeClipWatched(ByteInput& input, const FrameSpec& spec,
+                                       const DecodeOptions& options, const Cancel& cancel,
+                                       const FrameWatch& watch) {
   return DecodeInput(input, spec, options, cancel, watch);
 }
 
@@ -282,9 +364,13 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
   if (std::any_of(offsets.begin(), offsets.end(), [](double s) { return !std::isfinite(s); })) {
     return invalid("offsets are finite numbers of seconds");
   }
-  SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, frames.count, limits.max_clip_bytes));
+  SCANLINE_RETURN_IF_ERROR(CheckFrameKeyframes(spec));
+  SCANLINE_ASSIGN_OR_RETURN(const PictureShape shape, ShapeOf(spec, {frames.width, frames.height}));
+  SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, shape, frames.count, limits.max_clip_bytes));
 
-  Clip clip = EmptyClip(spec);
+  Clip clip;
+  clip.spatial_views = spec.spatial_views;
+  SetShape(shape, clip);
   clip.pixels.resize(static_cast<size_t>(frames.count) * spec.spatial_views * clip.picture_bytes());
   SamplingPlan plan;
   plan.windows = {{0, offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end())}};
@@ -294,13 +380,15 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
     const RgbView frame{frames.rgb.data() + i * frame_bytes, frames.width, frames.height,
                         ptrdiff_t{frames.width} * 3};
     SCANLINE_RETURN_IF_ERROR(MakePictures(
-        spec, frame, clip.pixels.data() + i * clip.spatial_views * clip.picture_bytes()));
+        spec, frame, shape, clip.pixels.data() + i * clip.spatial_views * clip.picture_bytes()));
     clip.sampled.push_back({.index = i});
     if (!offsets.empty()) clip.sampled.back().pts_seconds = offsets[i];
     order.push_back(i);
   }
   plan.views[0].frames = order;
   SetViews(plan, order, clip);
+  if (spec.sampling.keyframes)
+    clip.keyframes.push_back(KeyframeOf(frames, *spec.sampling.keyframes));
   clip.source.width = frames.width;
   clip.source.height = frames.height;
   clip.source.frames = frames.count;

@@ -49,14 +49,20 @@ struct FullFrame {
   int height = 0;
   const uint8_t* rgb = nullptr;
   ptrdiff_t stride = 0;
+  bool keyframe = false;  // of FrameSpec's keyframes; with KeyframeSpec::show all of them come
 };
 
+using FrameWatch = std::function<absl::Status(const FullFrame&)>;
+
 // As DecodeClip, and shows each distinct sampled frame to `watch`. Where the file had to be walked
-// again frames come again, and some that the clip does not hold may come before. An error of
-// `watch` ends the decoding.
+// again frames come again, and some that the clip does not hold may come before: the last time that
+// an index comes counts. An error of `watch` ends the decoding, and its time is no decoding time.
 absl::StatusOr<Clip> DecodeClipWatched(absl::Span<const uint8_t> bytes, const FrameSpec& spec,
                                        const DecodeOptions& options, const Cancel& cancel,
-                                       const std::function<absl::Status(const FullFrame&)>& watch);
+                                       const FrameWatch& watch);
+absl::StatusOr<Clip> DecodeClipWatched(ByteInput& input, const FrameSpec& spec,
+                                       const DecodeOptions& options, const Cancel& cancel,
+                                       const FrameWatch& watch);
 
 // Pictures decoded by the caller: upright RGB, [count, height, width, 3].
 struct RawFrames {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -27,26 +27,35 @@ constexpr double kFarthest = 1e9;  // seconds; hostile timestamps say more
 // Ends the forecast; nobody sees it.
 absl::Status GiveUp(const char* why) { return absl::CancelledError(why); }
 
-using Wants = std::function<bool(int64_t index, double start, double end)>;
+enum class Wish { kNo, kPicture, kKeyframe };
+using Wants = std::function<Wish(int64_t index, double start, double end)>;
 
-std::set<int64_t> FramesOfDeclared(const SamplingSpec& spec, const AVStream& stream,
-                                   int64_t max_frames) {
-  if (stream.nb_frames <= 0 || stream.nb_frames > max_frames) return {};
+std::optional<SamplingPlan> PlanOfDeclared(const SamplingSpec& spec, const AVStream& stream,
+                                           int64_t max_frames) {
+  if (stream.nb_frames <= 0 || stream.nb_frames > max_frames) return std::nullopt;
   const std::vector<int64_t> unknown(stream.nb_frames, kNoPts);
-  const auto plan = PlanFrames(spec, TimelineOf(stream, unknown));
-  if (!plan.ok()) return {};
-  const std::vector<int64_t> frames = plan->DistinctFrames();
-  return {frames.begin(), frames.end()};
+  auto plan = PlanFrames(spec, TimelineOf(stream, unknown));
+  if (!plan.ok()) return std::nullopt;
+  return *std::move(plan);
 }
 
 std::optional<Wants> Foresee(const SamplingSpec& spec, const AVStream& stream, int64_t max_frames) {
-  if (spec.rule == SamplingRule::kWindow) {
-    return [&spec](int64_t, double start, double end) { return WindowRuleWants(spec, start, end); };
+  if (spec.rule == SamplingRule::kWindow && !spec.keyframes) {
+    return [&spec](int64_t, double start, double end) {
+      return WindowRuleWants(spec, start, end) ? Wish::kPicture : Wish::kNo;
+    };
   }
-  std::set<int64_t> frames = FramesOfDeclared(spec, stream, max_frames);
-  if (frames.empty()) return std::nullopt;
-  return [frames = std::move(frames)](int64_t index, double, double) {
-    return frames.count(index) != 0;
+  const auto plan = PlanOfDeclared(spec, stream, max_frames);
+  if (!plan) return std::nullopt;
+  std::map<int64_t, Wish> wishes;
+  for (int64_t frame : plan->DistinctFrames()) wishes[frame] = Wish::kPicture;
+  for (const PlannedKeyframe& keyframe : plan->keyframes) {
+    const auto at = wishes.find(keyframe.frame);
+    if (at != wishes.end()) at->second = Wish::kKeyframe;
+  }
+  return [wishes = std::move(wishes)](int64_t index, double, double) {
+    const auto at = wishes.find(index);
+    return at == wishes.end() ? Wish::kNo : at->second;
   };
 }
 
@@ -71,15 +80,16 @@ bool WindowRuleWants(const SamplingSpec& spec, double start, double end) {
 }
 
 EarlyPictures EarlyPictures::Collect(ByteInput& input, const FrameSpec& spec,
-                                     const DecodeLimits& limits, const Cancel& cancel) {
+                                     const DecodeLimits& limits, const Cancel& cancel,
+                                     const FrameWatch& watch) {
   EarlyPictures early;
-  early.whole_ = early.Run(input, spec, limits, cancel).ok();
+  early.whole_ = early.Run(input, spec, limits, cancel, watch).ok();
   if (!early.whole_) early.Clear();
   return early;
 }
 
 absl::Status EarlyPictures::Run(ByteInput& input, const FrameSpec& spec, const DecodeLimits& limits,
-                                const Cancel& cancel) {
+                                const Cancel& cancel, const FrameWatch& watch) {
   const double cpu_start = ThreadCpuSeconds();
   LibavFindings findings;
   const LibavScope scope(&findings);
@@ -92,9 +102,8 @@ absl::Status EarlyPictures::Run(ByteInput& input, const FrameSpec& spec, const D
   SCANLINE_ASSIGN_OR_RETURN(FrameDecoder decoder,
                             FrameDecoder::Open(*demuxer->decoder(), stream, limits, &findings));
 
-  const PictureMaker::Watch unwatched;
-  PictureMaker maker(spec, limits.max_pixels, unwatched);
-  const auto picture_bytes = static_cast<int64_t>(spec.size) * spec.size * 3 * spec.spatial_views;
+  PictureMaker maker(spec, limits.max_pixels, watch);
+  PictureShape shape;  // of the first picture
   std::vector<int64_t> pts;
   FramePtr held(av_frame_alloc());  // the latest frame: the next one says when it leaves the screen
 
@@ -104,15 +113,25 @@ absl::Status EarlyPictures::Run(ByteInput& input, const FrameSpec& spec, const D
   };
   const auto settle_held = [&](double end) -> absl::Status {
     const auto index = static_cast<int64_t>(pts.size()) - 1;
-    if (!(*wants)(index, seconds(pts.back()), end)) return absl::OkStatus();
-    if ((frames_converted_ + 1) * picture_bytes > limits.max_clip_bytes) {
-      return GiveUp("more pictures than a clip may hold");
-    }
+    const Wish wish = (*wants)(index, seconds(pts.back()), end);
+    if (wish == Wish::kNo) return absl::OkStatus();
     const WantedFrame wanted = DescribeFrame(*demuxer, *held, index, pts.back(), pts.front(),
                                              /*corrupt=*/false);
+    SCANLINE_ASSIGN_OR_RETURN(const PictureSource source,
+                              maker.Load(wanted, wish == Wish::kKeyframe));
+    watch_seconds_ += maker.TakeWatchSeconds();
+    if (shape.width == 0) {
+      SCANLINE_ASSIGN_OR_RETURN(shape, ShapeOf(spec, {source.width, source.height}));
+    }
+    const auto bytes = static_cast<int64_t>(shape.bytes()) * spec.spatial_views;
+    if ((frames_converted_ + 1) * bytes > limits.max_clip_bytes) {
+      return GiveUp("more pictures than a clip may hold");
+    }
     Picture& picture = pictures_[index];
-    picture.pixels.resize(picture_bytes);
-    SCANLINE_ASSIGN_OR_RETURN(picture.source, maker.Make(wanted, picture.pixels.data()));
+    picture.source = source;
+    picture.shape = shape;
+    picture.pixels.resize(bytes);
+    SCANLINE_RETURN_IF_ERROR(maker.Store(shape, picture.pixels.data()));
     picture.sampled = {index, wanted.pts_seconds, /*corrupt=*/false};
     ++frames_converted_;
     return absl::OkStatus();
@@ -130,7 +149,7 @@ absl::Status EarlyPictures::Run(ByteInput& input, const FrameSpec& spec, const D
   };
   const auto feed = [&](const AVPacket* packet) -> absl::Status {
     SCANLINE_RETURN_IF_ERROR(cancel.Check(Reason::kExpiredInDecode));
-    if (ThreadCpuSeconds() - cpu_start > kBudgetShare * limits.max_cpu_seconds) {
+    if (ThreadCpuSeconds() - cpu_start - watch_seconds_ > kBudgetShare * limits.max_cpu_seconds) {
       return GiveUp("half of the CPU budget is used");
     }
     SCANLINE_ASSIGN_OR_RETURN(const bool decoded, decoder.Feed(packet, on_decoded));

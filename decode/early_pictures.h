@@ -26,13 +26,14 @@ class EarlyPictures {
   struct Picture {
     SampledFrame sampled;
     PictureSource source;
-    std::vector<uint8_t> pixels;  // [spatial views, size, size, 3]
+    PictureShape shape;
+    std::vector<uint8_t> pixels;  // [spatial views] of `shape`
   };
 
   // Reads `input` to its end, or gives up: on damage, timestamps that do not rise, a container or a
   // rule that tells too little, half of the CPU budget, or the limits.
   static EarlyPictures Collect(ByteInput& input, const FrameSpec& spec, const DecodeLimits& limits,
-                               const Cancel& cancel);
+                               const Cancel& cancel, const FrameWatch& watch = {});
 
   // Whether these are frames of what `reader` has read: as many packets, the same frames at the
   // same times. A reader that could only guess its timeline takes the one counted here.
@@ -44,10 +45,11 @@ class EarlyPictures {
   void Clear() { pictures_.clear(); }
   int64_t frames_walked() const { return frames_walked_; }
   int64_t frames_converted() const { return frames_converted_; }
+  double watch_seconds() const { return watch_seconds_; }  // CPU
 
  private:
   absl::Status Run(ByteInput& input, const FrameSpec& spec, const DecodeLimits& limits,
-                   const Cancel& cancel);
+                   const Cancel& cancel, const FrameWatch& watch);
 
   bool whole_ = false;  // came to the end undamaged
   int64_t packets_ = 0;
@@ -56,6 +58,7 @@ class EarlyPictures {
   std::map<int64_t, Picture> pictures_;
   int64_t frames_walked_ = 0;
   int64_t frames_converted_ = 0;
+  double watch_seconds_ = 0;
 };
 
 // Whether the `window` rule of `spec`, on a clip that goes on and on, looks at a frame that is on

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "base/error.h"
+#include "base/picture_geometry.h"
+#include "base/status_macros.h"
 
 namespace scanline {
 namespace {
@@ -12,35 +16,30 @@ namespace {
 constexpr int kMaxModelSize = 4'096;
 constexpr int kMaxLongSide = 1 << 24;
 
-// Kinetics style: the short side becomes `size`, the long side is truncated; crops along the long
-// side. One view is the validation transform's centre crop, which rounds half to even; several are
-// the test transform's, which truncates.
-absl::Status MakeShortSide(const FrameSpec& spec, const RgbView& in, uint8_t* out) {
-  const int size = spec.size;
-  const int64_t shorter = std::min(in.width, in.height);
-  const int64_t longer = int64_t{size} * std::max(in.width, in.height) / shorter;
-  if (longer > kMaxLongSide) {
-    return MakeError(
-        Reason::kResolutionLimit,
-        absl::StrFormat("a picture of %dx%d would be %d pixels long once its short side is %d; "
-                        "at most %d are taken",
-                        in.width, in.height, longer, size, kMaxLongSide),
-        {{"limit", absl::StrFormat("%d", kMaxLongSide)},
-         {"actual", absl::StrFormat("%d", longer)}});
-  }
-  const Size full{static_cast<int>(int64_t{size} * in.width / shorter),
-                  static_cast<int>(int64_t{size} * in.height / shorter)};
-  const int room = std::max(full.width, full.height) - size;
+// Of AVA's pictures: four times as long as high. More is no film, but costs tokens.
+constexpr int kMaxPaddedAspect = 4;
+
+// Kinetics style: crops along the long side.
+void MakeShortSide(const FrameSpec& spec, const RgbView& in, uint8_t* out) {
   for (int view = 0; view < spec.spatial_views; ++view) {
-    const int at =
-        spec.spatial_views == 1
-            ? static_cast<int>(std::nearbyint(room / 2.0))
-            : static_cast<int>(view * (static_cast<double>(room) / (spec.spatial_views - 1)));
-    const bool wide = full.width > full.height;
-    ResizeLinear(in, full, {wide ? at : 0, wide ? 0 : at, size, size}, out);
-    out += static_cast<size_t>(size) * size * 3;
+    const PictureGeometry g = GeometryOf(spec, in.width, in.height, view);
+    ResizeLinear(in, {static_cast<int>(g.full_width), static_cast<int>(g.full_height)},
+                 {static_cast<int>(g.x), static_cast<int>(g.y), g.width, g.height}, out);
+    out += static_cast<size_t>(g.width) * g.height * 3;
   }
-  return absl::OkStatus();
+}
+
+// The whole picture, black behind its right and lower border.
+void MakePadded(const RgbView& in, const PictureShape& shape, uint8_t* out) {
+  const Size valid = {shape.valid_width, shape.valid_height};
+  std::vector<uint8_t> resized(static_cast<size_t>(valid.width) * valid.height * 3);
+  ResizeLinear(in, valid, {0, 0, valid.width, valid.height}, resized.data());
+  const size_t row = static_cast<size_t>(valid.width) * 3;
+  const size_t padded_row = static_cast<size_t>(shape.width) * 3;
+  std::fill(out, out + padded_row * shape.height, uint8_t{0});
+  for (int y = 0; y < valid.height; ++y) {
+    std::copy_n(resized.data() + y * row, row, out + y * padded_row);
+  }
 }
 
 }  // namespace
@@ -51,10 +50,12 @@ absl::Status ValidatePicture(const FrameSpec& spec) {
                      absl::StrFormat("the picture's side is 1 to %d pixels; the request says %d",
                                      kMaxModelSize, spec.size));
   }
-  if (spec.resize == ResizeRule::kShortSide256Pad16) {
+  if (spec.resize == ResizeRule::kShortSide256Pad16 &&
+      (spec.pad_multiple < 1 || spec.pad_multiple > spec.size)) {
     return MakeError(Reason::kFieldInvalid,
-                     "the resize rule short_side_256_pad16 is not supported here; use "
-                     "short_side_bilinear, square_bicubic or centre_square_area");
+                     absl::StrFormat("pictures are padded to multiples of 1 to %d pixels, their "
+                                     "short side; the request says %d",
+                                     spec.size, spec.pad_multiple));
   }
   const int most_views = spec.resize == ResizeRule::kShortSideBilinear ? 16 : 1;
   if (spec.spatial_views < 1 || spec.spatial_views > most_views) {
@@ -72,22 +73,47 @@ Size DisplaySize(Size stored, int num, int den) {
   return {static_cast<int>(std::clamp(width, 1.0, 1e9)), stored.height};
 }
 
-absl::Status MakePictures(const FrameSpec& spec, const RgbView& upright, uint8_t* out) {
+absl::StatusOr<PictureShape> ShapeOf(const FrameSpec& spec, Size upright) {
+  const int64_t shorter = std::min(upright.width, upright.height);
+  const int64_t longer = int64_t{spec.size} * std::max(upright.width, upright.height) / shorter;
+  const int64_t limit = spec.resize == ResizeRule::kShortSide256Pad16
+                            ? int64_t{kMaxPaddedAspect} * spec.size
+                            : kMaxLongSide;
+  const bool keeps_aspect = spec.resize == ResizeRule::kShortSideBilinear ||
+                            spec.resize == ResizeRule::kShortSide256Pad16;
+  if (keeps_aspect && longer > limit) {
+    return MakeError(
+        Reason::kResolutionLimit,
+        absl::StrFormat("a picture of %dx%d would be %d pixels long once its short side is %d; "
+                        "at most %d are taken",
+                        upright.width, upright.height, longer, spec.size, limit),
+        {{"limit", absl::StrFormat("%d", limit)}, {"actual", absl::StrFormat("%d", longer)}});
+  }
+  const PictureGeometry g = GeometryOf(spec, upright.width, upright.height);
+  return PictureShape{g.width, g.height, g.valid_width, g.valid_height};
+}
+
+absl::Status MakePictures(const FrameSpec& spec, const RgbView& upright, const PictureShape& shape,
+                          uint8_t* out) {
+  SCANLINE_RETURN_IF_ERROR(ShapeOf(spec, {upright.width, upright.height}).status());
   switch (spec.resize) {
     case ResizeRule::kCentreSquareArea: {
       const int side = std::min(upright.width, upright.height);
       ResizeArea(upright, {(upright.width - side) / 2, (upright.height - side) / 2, side, side},
                  spec.size, out);
-      return absl::OkStatus();
+      break;
     }
     case ResizeRule::kSquareBicubic:
       ResizeBicubic(upright, spec.size, out);
-      return absl::OkStatus();
+      break;
     case ResizeRule::kShortSideBilinear:
-    case ResizeRule::kShortSide256Pad16:  // refused by ValidatePicture
+      MakeShortSide(spec, upright, out);
+      break;
+    case ResizeRule::kShortSide256Pad16:
+      MakePadded(upright, shape, out);
       break;
   }
-  return MakeShortSide(spec, upright, out);
+  return absl::OkStatus();
 }
 
 }  // namespace scanline

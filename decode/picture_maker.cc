@@ -2,19 +2,19 @@
 
 #include "base/status_macros.h"
 #include "decode/orientation.h"
-#include "decode/picture.h"
 
 namespace scanline {
 
-absl::StatusOr<PictureSource> PictureMaker::Make(const WantedFrame& wanted, uint8_t* out) {
+absl::StatusOr<PictureSource> PictureMaker::Load(const WantedFrame& wanted, bool keyframe) {
   SCANLINE_RETURN_IF_ERROR(colors_.Convert(*wanted.frame, stored_));
-  SCANLINE_ASSIGN_OR_RETURN(const RgbView upright, Upright(wanted));
+  SCANLINE_ASSIGN_OR_RETURN(loaded_, Upright(wanted));
   if (watch_) {
-    SCANLINE_RETURN_IF_ERROR(
-        watch_({wanted.index, upright.width, upright.height, upright.data, upright.stride}));
+    const double before = ThreadCpuSeconds();
+    SCANLINE_RETURN_IF_ERROR(watch_(
+        {wanted.index, loaded_.width, loaded_.height, loaded_.data, loaded_.stride, keyframe}));
+    watch_seconds_ += ThreadCpuSeconds() - before;
   }
-  SCANLINE_RETURN_IF_ERROR(MakePictures(spec_, upright, out));
-  return PictureSource{upright.width, upright.height, RotationCcw(wanted.orientation)};
+  return PictureSource{loaded_.width, loaded_.height, RotationCcw(wanted.orientation)};
 }
 
 absl::StatusOr<RgbView> PictureMaker::Upright(const WantedFrame& wanted) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "decode/keyframes.h"
 
 namespace scanline {
 namespace {
@@ -23,14 +25,6 @@ std::vector<double> Linspace(double start, double stop, int64_t points) {
   values.back() = stop;
   return values;
 }
-
-// The displayed frames that a request looks at, and when they begin and end.
-struct Segment {
-  int64_t first = 0;
-  int64_t frames = 0;
-  double begin = 0;
-  double end = 0;
-};
 
 absl::StatusOr<Segment> FindSegment(const SamplingSpec& spec, const Timeline& timeline) {
   Segment segment{0, timeline.frames(), spec.start_seconds, timeline.end};
@@ -111,32 +105,99 @@ SamplingPlan PlanByTime(const SamplingSpec& spec, const Segment& segment,
   return plan;
 }
 
-// A window around each whole second: its middle is the first frame from that second on.
-SamplingPlan PlanAva(const SamplingSpec& spec, const Segment& segment, const Timeline& timeline) {
+// The rule `ava`: a window round each keyframe of the grid.
+SamplingPlan PlanAva(SamplingSpec spec, const Segment& segment, const Timeline& timeline) {
+  if (spec.keyframes) spec.keyframes->seconds.clear();
   SamplingPlan plan;
-  const int64_t span = int64_t{spec.frames} * spec.frame_step;
-  for (double second = std::ceil(segment.begin - kBorderSeconds);
-       second < segment.end - kBorderSeconds; second += 1) {
-    const auto keyframe =
-        std::lower_bound(timeline.start.begin(), timeline.start.end(), second - kBorderSeconds);
-    const int64_t centre =
-        std::min<int64_t>(keyframe - timeline.start.begin(), segment.first + segment.frames - 1);
-    PlannedView view{static_cast<int>(plan.windows.size()), 0, {}};
-    for (int64_t position : AvaIndices(span, spec.frames, spec.frame_step)) {
-      view.frames.push_back(std::clamp(centre - span / 2 + position, segment.first,
-                                       segment.first + segment.frames - 1));
-    }
-    plan.windows.push_back(
-        {std::max(segment.begin, second - 0.5), std::min(segment.end, second + 0.5)});
-    plan.views.push_back(std::move(view));
+  for (double seconds : KeyframeTimes(spec, timeline, segment)) {
+    plan.views.push_back({static_cast<int>(plan.windows.size()), 0,
+                          FramesAround(spec, timeline, segment,
+                                       std::clamp(NearestFrame(timeline, seconds), segment.first,
+                                                  segment.first + segment.frames - 1))});
+    plan.windows.push_back(WindowAround(spec, segment, seconds));
   }
-  if (!plan.views.empty()) return plan;
-  // Less than a second without a whole one inside: around its middle.
-  PlannedView view{0, 0, AvaIndices(segment.frames, spec.frames, spec.frame_step)};
-  for (int64_t& frame : view.frames) frame += segment.first;
-  plan.windows = {{segment.begin, segment.end}};
-  plan.views = {std::move(view)};
   return plan;
+}
+
+// A view for each keyframe: one that the plan has, where it is of the same frames, else another.
+absl::Status AddKeyframes(const SamplingSpec& spec, const Segment& segment,
+                          const Timeline& timeline, SamplingPlan* plan) {
+  std::map<std::vector<int64_t>, int> known;
+  for (size_t v = 0; v < plan->views.size(); ++v) {
+    known.emplace(plan->views[v].frames, static_cast<int>(v));
+  }
+  const double slack = timeline.end - timeline.start.back();
+  for (double seconds : KeyframeTimes(spec, timeline, segment)) {
+    if (seconds > segment.end + slack || seconds < segment.begin - slack) {
+      return MakeError(
+          Reason::kSegmentOutOfRange,
+          absl::StrFormat("boxes are given for %.3f s; the clip, or the part of it that "
+                          "is looked at, is from %.3f s to %.3f s",
+                          seconds, segment.begin, segment.end),
+          {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
+    }
+    const int64_t frame = std::clamp(NearestFrame(timeline, seconds), segment.first,
+                                     segment.first + segment.frames - 1);
+    std::vector<int64_t> frames = FramesAround(spec, timeline, segment, frame);
+    const auto [view, added] = known.emplace(frames, static_cast<int>(plan->views.size()));
+    if (added) {
+      const int window = spec.keyframes->alone ? static_cast<int>(plan->windows.size()) : -1;
+      plan->views.push_back({window, 0, std::move(frames)});
+      if (window >= 0) plan->windows.push_back(WindowAround(spec, segment, seconds));
+    }
+    plan->keyframes.push_back({seconds, frame, view->second});
+  }
+  plan->show_keyframes = spec.keyframes->show;
+  return absl::OkStatus();
+}
+
+absl::Status CheckKeyframes(const SamplingSpec& spec) {
+  const auto invalid = [](const std::string& message) {
+    return MakeError(Reason::kFieldInvalid, message);
+  };
+  const KeyframeSpec& keyframes = *spec.keyframes;
+  if (spec.rule != SamplingRule::kAva && spec.rule != SamplingRule::kWindow) {
+    return invalid("only the sampling rules ava and window have keyframes");
+  }
+  if (!(keyframes.interval_seconds >= 1e-3 && keyframes.interval_seconds <= 3600)) {
+    return invalid(absl::StrFormat("keyframes are 0.001 to 3600 s apart; the request says %g s",
+                                   keyframes.interval_seconds));
+  }
+  for (double seconds : keyframes.seconds) {
+    if (std::isfinite(seconds) && seconds >= 0) continue;
+    return invalid(
+        absl::StrFormat("a keyframe is at 0 s or later; the request says %g s", seconds));
+  }
+  if (keyframes.box_frame < 0 || keyframes.box_frame >= spec.frames) {
+    return invalid(
+        absl::StrFormat("boxes belong to one of the %d frames of a view; found number %d",
+                        spec.frames, keyframes.box_frame));
+  }
+  return absl::OkStatus();
+}
+
+// How many views the rule can give, roughly.
+double ViewsOf(const SamplingSpec& spec, double length) {
+  double views = 0;
+  const bool alone = spec.keyframes && spec.keyframes->alone;
+  if (spec.rule == SamplingRule::kWindow && !alone) views = length / spec.stride_seconds;
+  if (spec.keyframes && !spec.keyframes->seconds.empty()) {
+    views += static_cast<double>(spec.keyframes->seconds.size());
+  } else if (spec.keyframes || spec.rule == SamplingRule::kAva) {
+    const KeyframeSpec keyframes = spec.keyframes.value_or(KeyframeSpec());
+    views += length / keyframes.interval_seconds;
+  }
+  return views;
+}
+
+SamplingPlan PlanWindowsOf(const SamplingSpec& spec, const Segment& segment,
+                           const Timeline& timeline) {
+  if (spec.rule == SamplingRule::kAva) return PlanAva(spec, segment, timeline);
+  if (spec.rule == SamplingRule::kWindow &&
+      segment.end - segment.begin > spec.single_up_to_seconds + kBorderSeconds) {
+    return PlanByTime(spec, segment, timeline);
+  }
+  return PlanByIndex(spec, segment);
 }
 
 }  // namespace
@@ -248,6 +309,9 @@ std::vector<int64_t> SamplingPlan::DistinctFrames() const {
   for (const PlannedView& view : views) {
     all.insert(all.end(), view.frames.begin(), view.frames.end());
   }
+  for (const PlannedKeyframe& keyframe : keyframes) {
+    if (show_keyframes) all.push_back(keyframe.frame);
+  }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -283,6 +347,11 @@ absl::Status ValidateSampling(const SamplingSpec& spec) {
         "a window and its stride are longer than 0 s; the request says %g s every %g s",
         spec.window_seconds, spec.stride_seconds));
   }
+  if (!(spec.frame_rate >= 0 && spec.frame_rate <= 1e6)) {
+    return invalid(
+        absl::StrFormat("a frame rate is 0 to 1000000; the request says %g", spec.frame_rate));
+  }
+  if (spec.keyframes) SCANLINE_RETURN_IF_ERROR(CheckKeyframes(spec));
   if (!(spec.start_seconds >= 0) ||
       (spec.end_seconds.has_value() && !(*spec.end_seconds > spec.start_seconds))) {
     return invalid(absl::StrFormat(
@@ -297,23 +366,20 @@ absl::StatusOr<SamplingPlan> PlanFrames(const SamplingSpec& spec, const Timeline
     return MakeError(Reason::kNoVideoStream, "the video stream holds no frames");
   }
   SCANLINE_ASSIGN_OR_RETURN(const Segment segment, FindSegment(spec, timeline));
-  const double length = segment.end - segment.begin;
-  if (spec.rule == SamplingRule::kAva || spec.rule == SamplingRule::kWindow) {
-    const double stride = spec.rule == SamplingRule::kAva ? 1.0 : spec.stride_seconds;
-    if (length / stride > kMaxViews) {
-      return MakeError(
-          Reason::kFieldInvalid,
-          absl::StrFormat("a window every %g s of %.3f s is more than %d windows; take "
-                          "a longer stride or a part of the clip",
-                          stride, length, kMaxViews),
-          {{"limit", absl::StrFormat("%d", kMaxViews)}});
-    }
-    if (spec.rule == SamplingRule::kAva) return PlanAva(spec, segment, timeline);
-    if (length > spec.single_up_to_seconds + kBorderSeconds) {
-      return PlanByTime(spec, segment, timeline);
-    }
+  if (ViewsOf(spec, segment.end - segment.begin) > kMaxViews) {
+    return MakeError(
+        Reason::kFieldInvalid,
+        absl::StrFormat("windows or keyframes of %.3f s at this distance are more than "
+                        "%d; take a longer one or a part of the clip",
+                        segment.end - segment.begin, kMaxViews),
+        {{"limit", absl::StrFormat("%d", kMaxViews)}});
   }
-  return PlanByIndex(spec, segment);
+  SamplingPlan plan;
+  if (!spec.keyframes || !spec.keyframes->alone) plan = PlanWindowsOf(spec, segment, timeline);
+  if (spec.keyframes) {
+    SCANLINE_RETURN_IF_ERROR(AddKeyframes(spec, segment, timeline, &plan));
+  }
+  return plan;
 }
 
 }  // namespace scanline

@@ -57,9 +57,19 @@ struct PlannedView {
   bool operator==(const PlannedView&) const = default;
 };
 
+struct PlannedKeyframe {
+  double seconds = 0;  // as asked for
+  int64_t frame = 0;   // the one nearest to it
+  int view = 0;        // index into SamplingPlan::views
+
+  bool operator==(const PlannedKeyframe&) const = default;
+};
+
 struct SamplingPlan {
-  std::vector<PlannedView> views;  // window-major
+  std::vector<PlannedView> views;  // window-major; at the end those of no window (-1)
   std::vector<Window> windows;     // at least one; seconds from the first frame
+  std::vector<PlannedKeyframe> keyframes;
+  bool show_keyframes = false;  // their frames are decoded, too
 
   // The frames to decode: ascending, each once.
   std::vector<int64_t> DistinctFrames() const;

@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<VideoReader>> VideoReader::Open(ByteInput& input,
 
 absl::Status VideoReader::CheckBudget() const {
   SCANLINE_RETURN_IF_ERROR(cancel_.Check(Reason::kExpiredInDecode));
-  const double used = ThreadCpuSeconds() - cpu_start_;
+  const double used = ThreadCpuSeconds() - cpu_start_ - excused_seconds_;
   if (used <= limits_.max_cpu_seconds) return absl::OkStatus();
   return MakeError(
       Reason::kDecodeBudget,
@@ -207,9 +207,9 @@ absl::Status VideoReader::ForEachPacket(
 
 absl::StatusOr<bool> VideoReader::Walk(absl::Span<const int64_t> wanted, const OnFrame& on_frame) {
   const LibavScope scope(findings_.get());
-  const double before = ThreadCpuSeconds();
+  const double before = ThreadCpuSeconds() - excused_seconds_;
   auto walked = index_.exact ? WalkNeeded(wanted, on_frame) : WalkAll(wanted, on_frame);
-  stats_.cpu_seconds += ThreadCpuSeconds() - before;
+  stats_.cpu_seconds += ThreadCpuSeconds() - excused_seconds_ - before;
   return walked;
 }
 

@@ -74,6 +74,10 @@ class VideoReader {
   // From now on every packet is decoded, as if the index proved nothing. For tests that compare.
   void ForgetIndex() { index_.exact = false; }
 
+  // CPU seconds that a frame's receiver took and that are no decoding: not counted in the budget.
+  void Excuse(double seconds) { excused_seconds_ += seconds; }
+  double excused_seconds() const { return excused_seconds_; }
+
   // Damage seen: bytes missing at the end, and packets that gave no frame (those before the first
   // frame do not count: a stream may be joined in mid-group).
   bool cut() const { return cut_; }
@@ -105,6 +109,7 @@ class VideoReader {
   std::unique_ptr<LibavFindings> findings_;  // the demuxer keeps its address
   std::unique_ptr<Demuxer> demuxer_;
   double cpu_start_ = 0;
+  double excused_seconds_ = 0;
   PacketIndex index_;
   std::vector<PacketPtr> kept_;  // all packets, or none
   bool keeps_packets_ = true;

@@ -1,9 +1,11 @@
 #include "model/backbone.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "model/patches.h"
+#include "model/position.h"
 #include "model/tensor_ops.h"
 #include "model/tokens.h"
 
@@ -17,12 +19,15 @@ const float* OptionalBias(const Weights& weights, const std::string& norm,
 
 }  // namespace
 
-Backbone::Buffers Backbone::MakeBuffers(const BackboneConfig& config) {
+void Backbone::MakeBuffers() {
+  const BackboneConfig& config = config_;
   const auto tokens = static_cast<size_t>(config.tokens());
   const auto dim = static_cast<size_t>(config.embed_dim);
   const auto inner = static_cast<size_t>(config.d_inner());
   const auto patch = static_cast<size_t>(PatchLength(config));
   const size_t row = config.dt_rank + 2 * static_cast<size_t>(config.d_state);
+  buffers_ = {};  // The old ones go first: both together may be too much.
+  buffer_tokens_ = 0;
   Buffers buffers;
   const struct {
     float** at;
@@ -49,11 +54,14 @@ Backbone::Buffers Backbone::MakeBuffers(const BackboneConfig& config) {
     *want.at = next;
     next += rounded(want.floats);
   }
-  return buffers;
+  buffers_ = std::move(buffers);
+  buffer_tokens_ = config.tokens();
 }
 
 Backbone::Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels)
-    : config_(config), weights_(weights), kernels_(kernels), buffers_(MakeBuffers(config)) {
+    : config_(config), weights_(weights), kernels_(kernels) {
+  MakeBuffers();
+  space_ = PositionsFor(config.rows(), config.columns());
   for (int i = 0; i < config.depth; ++i) {
     const std::string layer = absl::StrCat("layers.", i, ".");
     layers_.push_back({.norm_weight = weights.Data(layer + "norm.weight"),
@@ -62,11 +70,38 @@ Backbone::Backbone(const BackboneConfig& config, const Weights& weights, const K
   }
 }
 
+const float* Backbone::PositionsFor(int rows, int columns) {
+  constexpr size_t kMostGrids = 16;  // A service sees a few shapes again and again.
+  const Tensor& trained = weights_.Get("pos_embed");
+  const int side = GridOf(trained);
+  if (rows == side && columns == side) return trained.data.get();
+  const auto shape = std::make_pair(rows, columns);
+  const auto known = std::find_if(grids_.begin(), grids_.end(),
+                                  [&](const auto& grid) { return grid.first == shape; });
+  if (known == grids_.end()) {
+    if (grids_.size() == kMostGrids) grids_.pop_front();
+    grids_.emplace_back(shape, ResizeGrid(trained, rows, columns));
+  } else {
+    std::rotate(known, known + 1, grids_.end());
+  }
+  return grids_.back().second.data.get();
+}
+
+void Backbone::Reshape(int height, int width) {
+  const BackboneConfig shaped = ForPictures(config_, height, width);
+  const bool same = shaped.rows() == config_.rows() && shaped.columns() == config_.columns();
+  if (same && buffer_tokens_ > 0) return;  // 0: memory for it failed last time
+  const float* space = PositionsFor(shaped.rows(), shaped.columns());
+  config_ = shaped;
+  space_ = space;
+  if (config_.tokens() > buffer_tokens_) MakeBuffers();
+}
+
 // hidden = [cls + pos[0], patch + pos[1 + cell] + time[t], ...] in the first layer's order.
 // Official code: models/videomamba.py, forward_features; the order of the additions is its.
 void Backbone::Embed() {
   const int dim = config_.embed_dim;
-  const int cells = config_.grid() * config_.grid();
+  const int cells = config_.cells();
   const int64_t length = PatchLength(config_);
   float* embedded = buffers_.spare;
   RunGemm({.x = patches(),
@@ -78,7 +113,7 @@ void Backbone::Embed() {
            .bias = weights_.Data("patch_embed.proj.bias"),
            .out = embedded});
   const float* cls = weights_.Data("cls_token");
-  const float* space = weights_.Data("pos_embed");
+  const float* space = space_;
   const float* time = config_.time ? weights_.Data("temporal_pos_embedding") : nullptr;
   for (int i = 0; i < dim; ++i) buffers_.hidden[i] = cls[i] + space[i];
   const ScanOrder order = LayerOrder(config_.scan_order, 0);

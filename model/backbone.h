@@ -1,6 +1,8 @@
 #pragma once
 
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config.h"
@@ -20,7 +22,8 @@ struct BackboneTrace {
 };
 
 // Patches to tokens, one view at a time, in fp32. Keeps pointers into `weights` and all the memory
-// that a pass needs: Run allocates none of its own and is not reentrant.
+// that a pass needs, sized for the largest pictures seen: Run allocates none of its own and is not
+// reentrant.
 class Backbone {
  public:
   // Which tokens the final norm is taken of.
@@ -28,6 +31,11 @@ class Backbone {
 
   Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels);
 
+  // For pictures of height x width from now on, multiples of patch: pos_embed is resized to their
+  // grid (kept for the latest shapes). May throw std::bad_alloc.
+  void Reshape(int height, int width);
+
+  // With the height and width of the pictures.
   const BackboneConfig& config() const { return config_; }
 
   // [tokens - 1][PatchLength]: filled by the caller before Run, overwritten by it.
@@ -52,7 +60,8 @@ class Backbone {
     MixerBuffers mixer;
   };
 
-  static Buffers MakeBuffers(const BackboneConfig& config);
+  void MakeBuffers();
+  const float* PositionsFor(int rows, int columns);
   void Embed();
   void Move(ScanOrder from, ScanOrder to);
   void RunLayer(const Layer& layer, bool first);
@@ -63,6 +72,9 @@ class Backbone {
   const Kernels& kernels_;
   std::vector<Layer> layers_;
   Buffers buffers_;
+  int buffer_tokens_ = 0;         // that the buffers hold
+  const float* space_ = nullptr;  // pos_embed of the grid, [1 + cells][embed_dim]
+  std::deque<std::pair<std::pair<int, int>, Tensor>> grids_;  // resized ones, the latest last
 };
 
 }  // namespace scanline

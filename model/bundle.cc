@@ -165,7 +165,7 @@ absl::Status LoadWeights(const std::string& dir, const ModelConfig& config, Weig
   SCANLINE_RETURN_IF_ERROR(CheckTensors(tensors, ExpectedTensors(config)));
   SCANLINE_RETURN_IF_ERROR(ReadTensors(tensors, weights));
   if (config.text_tower) SCANLINE_RETURN_IF_ERROR(CheckTemperature(*weights));
-  return FitPositions(config.backbone, weights);
+  return FitPositions(config.backbone, config.fixed_size(), weights);
 }
 
 }  // namespace

@@ -169,13 +169,31 @@ absl::Status ReadPreprocess(const json& value, ModelConfig* out) {
                               {"short_side_256_pad16", ResizeRule::kShortSide256Pad16},
                               {"centre_square_area", ResizeRule::kCentreSquareArea}},
                              &out->frame_spec.resize);
-  section.Int("size", out->backbone.size, out->backbone.size, &out->frame_spec.size);
   std::string only;
-  if (section.Has("crop")) section.Choice<std::string>("crop", {{"center", "center"}}, &only);
-  if (section.Has("range")) section.Choice<std::string>("range", {{"unit", "unit"}}, &only);
+  if (out->fixed_size()) {
+    section.Int("size", out->backbone.size, out->backbone.size, &out->frame_spec.size);
+    if (section.Has("crop")) section.Choice<std::string>("crop", {{"center", "center"}}, &only);
+  } else {
+    section.Int("size", 1, 4096, &out->frame_spec.size);
+    if (section.Has("pad_multiple")) {
+      section.Int("pad_multiple", 1, 4096, &out->frame_spec.pad_multiple);
+    }
+  }
+  float whole = 1;  // what the mean and the deviation take for white
+  if (section.Has("range")) section.Choice<float>("range", {{"unit", 1}, {"byte", 255}}, &whole);
   section.Triple("mean", -1000, 1000, out->mean.data());
   section.Triple("std", 1e-6, 1000, out->std.data());
-  return section.Finish();
+  for (float& value : out->mean) value /= whole;
+  for (float& value : out->std) value /= whole;
+  SCANLINE_RETURN_IF_ERROR(section.Finish());
+  const FrameSpec& spec = out->frame_spec;
+  if (!out->fixed_size() &&
+      (spec.pad_multiple % out->backbone.patch != 0 || spec.size % spec.pad_multiple != 0)) {
+    return MakeError(Reason::kBundleInvalid,
+                     "config.json: preprocess: size must be a multiple of pad_multiple, and that "
+                     "of backbone.patch");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadSampling(const json& value, int frames, FrameSpec* out) {
@@ -197,6 +215,9 @@ absl::Status ReadSampling(const json& value, int frames, FrameSpec* out) {
   }
   if (section.Has("spatial_views")) section.Int("spatial_views", 1, 3, &out->spatial_views);
   if (section.Has("frame_step")) section.Int("frame_step", 1, 1024, &sampling.frame_step);
+  if (sampling.rule == SamplingRule::kAva && section.Has("frame_rate")) {
+    section.Real("frame_rate", 0, 1000, &sampling.frame_rate);
+  }
   if (sampling.rule == SamplingRule::kWindow) {
     section.Real("seconds", 1e-3, 3600, &sampling.window_seconds);
     section.Real("stride", 1e-3, 3600, &sampling.stride_seconds);
@@ -296,7 +317,7 @@ absl::Status ReadRoi(const json& value, DetectConfig* out) {
   return section.Finish();
 }
 
-absl::Status ReadDetect(const json& value, int frames, DetectConfig* out) {
+absl::Status ReadDetect(const json& value, const SamplingSpec& sampling, DetectConfig* out) {
   JsonSection section(value, "detect");
   section.Choice<ScoreKind>("score", kScores, &out->score);
   if (section.Has("labels") && value["labels"].is_array()) {
@@ -307,6 +328,9 @@ absl::Status ReadDetect(const json& value, int frames, DetectConfig* out) {
   } else {
     FileName(section, "labels", &out->labels_file);
   }
+  if (section.Has("label_index_offset")) {
+    section.Int("label_index_offset", 0, 1'000'000, &out->label_index_offset);
+  }
   section.Choice<DetectConfig::Feature>(
       "feature",
       {{"avg", DetectConfig::Feature::kAvg}, {"avg|delta", DetectConfig::Feature::kAvgDelta}},
@@ -316,7 +340,22 @@ absl::Status ReadDetect(const json& value, int frames, DetectConfig* out) {
   }
   if (section.Has("enlarge_width")) section.Real("enlarge_width", 0, 10, &out->enlarge[0]);
   if (section.Has("enlarge_height")) section.Real("enlarge_height", 0, 10, &out->enlarge[1]);
-  section.Int("box_frame", 0, frames - 1, &out->box_frame);
+  if (section.Has("boxes")) {
+    section.Choice<bool>("boxes", {{"continuous", false}, {"inclusive", true}}, &out->inclusive);
+  }
+  // By the rule `ava` the keyframe is in the middle of its view, between two sampled frames.
+  if (sampling.rule == SamplingRule::kAva) {
+    out->box_frame = sampling.frames / 2;
+  } else {
+    section.Int("box_frame", 0, sampling.frames - 1, &out->box_frame);
+  }
+  if (section.Has("keyframe_interval")) {
+    section.Real("keyframe_interval", 1e-3, 3600, &out->keyframe_interval);
+  }
+  if (section.Has("min_score")) section.Real("min_score", 0, 1, &out->min_score);
+  if (section.Has("min_person_score")) {
+    section.Real("min_person_score", 0, 1, &out->min_person_score);
+  }
   return section.Finish();
 }
 
@@ -346,12 +385,13 @@ absl::Status ReadSource(const json& value) {
 void ReadTasks(JsonSection& section, std::vector<std::string>* out) {
   section.Strings("tasks", out);
   if (!section.ok()) return;
-  std::set<std::string> known = {"classify", "embed", "match"};
+  std::set<std::string> known = {"classify", "embed", "match", "detect"};
   const bool good = !out->empty() && std::all_of(out->begin(), out->end(), [&](const auto& task) {
     return known.erase(task) == 1;
   });
   const json found = *out;
-  if (!good) section.Wrong("tasks", "one or more of classify, embed, match, none twice", &found);
+  if (!good)
+    section.Wrong("tasks", "one or more of classify, embed, match, detect, none twice", &found);
 }
 
 // What each task needs of the other sections.
@@ -366,10 +406,30 @@ absl::Status CheckTasks(const ModelConfig& config) {
   }
   if (config.serves("embed") && !config.embed) return needs("the task embed", "embed");
   if (config.serves("match") && !config.text_tower) return needs("the task match", "text_tower");
+  if (config.serves("detect") && !config.detect) return needs("the task detect", "detect");
+  const FrameSpec& spec = config.frame_spec;
+  const bool has_keyframes =
+      spec.sampling.rule == SamplingRule::kAva || spec.sampling.rule == SamplingRule::kWindow;
+  if (config.serves("detect") && (!has_keyframes || spec.spatial_views != 1)) {
+    return MakeError(Reason::kBundleInvalid,
+                     "config.json: the task detect needs the sampling rule ava or window and one "
+                     "spatial view");
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+BackboneConfig ForPictures(const BackboneConfig& config, int height, int width) {
+  BackboneConfig shaped = config;
+  shaped.height = height;
+  shaped.width = width;
+  return shaped;
+}
+
+int64_t PatchTokens(const BackboneConfig& config, int height, int width) {
+  return int64_t{config.steps()} * (height / config.patch) * (width / config.patch);
+}
 
 BackboneConfig StillOf(const BackboneConfig& config) {
   BackboneConfig still = config;
@@ -417,7 +477,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text) {
   };
   const auto tower = [&](const json& j) { return ReadTextTower(j, &config.text_tower.emplace()); };
   const auto detect = [&](const json& j) {
-    return ReadDetect(j, config.backbone.frames, &config.detect.emplace());
+    return ReadDetect(j, config.frame_spec.sampling, &config.detect.emplace());
   };
   const auto weights = [&](const json& j) { return ReadWeights(j, &config.weights); };
   SCANLINE_RETURN_IF_ERROR(read("backbone", true, backbone));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,14 +50,27 @@ struct BackboneConfig {
   bool still_as_image = false;  // a view of one picture alone is one step without time (StillOf)
   bool time = true;             // the temporal embedding is added
 
+  // Of the pictures, where they are not size x size (ForPictures); 0: size.
+  int height = 0;
+  int width = 0;
+
+  int grid() const { return size / patch; }  // patches a side of size x size pictures
   int d_inner() const { return expand * embed_dim; }
-  int grid() const { return size / patch; }
+  int rows() const { return (height > 0 ? height : size) / patch; }   // of patches
+  int columns() const { return (width > 0 ? width : size) / patch; }  // of patches
+  int cells() const { return rows() * columns(); }
   int steps() const { return frames / tubelet; }
-  int tokens() const { return 1 + steps() * grid() * grid(); }  // cls included
+  int tokens() const { return 1 + steps() * cells(); }  // cls included
   int pooled_dim() const {
     return pool == PoolKind::kClsPlusAvgDeltaMax ? 3 * embed_dim : embed_dim;
   }
 };
+
+// The same backbone on pictures of height x width, multiples of patch.
+BackboneConfig ForPictures(const BackboneConfig& config, int height, int width);
+
+// Tokens of one view of such pictures, cls not counted: what admission and batching count.
+int64_t PatchTokens(const BackboneConfig& config, int height, int width);
 
 // The same backbone as it sees a single picture: one step, and no temporal embedding. The
 // multimodal reference gives images so (video_mm/models/backbones/videomamba/videomamba.py).
@@ -103,18 +117,26 @@ struct TextTowerConfig {
   bool special_tokens = false;   // literal "[MASK]" in a text is that token
 };
 
+// Actions of given boxes: tokens -> features over time -> RoIAlign -> maximum -> linear.
 struct DetectConfig {
   enum class Feature { kAvg, kAvgDelta };
 
   ScoreKind score = ScoreKind::kSigmoid;
   std::vector<std::string> labels;  // as many as the box head has rows
   std::string labels_file;          // where config.json names a file instead
+  int label_index_offset = 0;       // class_index of the answer = row + offset; AVA: 1
   Feature feature = Feature::kAvg;  // of the patch tokens over time
   int roi_size = 7;
   int sampling_ratio = 0;
   bool aligned = false;
-  std::array<double, 2> enlarge{};  // share of width and height added to a box
+  // Pixels as squares that have a number: a box covers x_max - x_min + 1 of them and ends at width
+  // - 1. Else the corners are places on a line from 0 to width.
+  bool inclusive = false;
+  std::array<double, 2> enlarge{};  // share of width and height added to a box, half on each side
   int box_frame = 0;                // sampled frame that a box belongs to
+  double keyframe_interval = 1;     // seconds; what a request may change
+  double min_score = 0;             // of a class in the answer
+  double min_person_score = 0;      // of a person that the server found
 };
 
 struct WeightsConfig {
@@ -127,7 +149,7 @@ struct ModelConfig {
   std::string name;
   std::string version;
   std::string license;
-  std::vector<std::string> tasks;  // served ones: "classify", "embed", "match"
+  std::vector<std::string> tasks;  // served ones: "classify", "embed", "match", "detect"
   BackboneConfig backbone;
   FrameSpec frame_spec;
   std::array<float, 3> mean{};  // of pixel / 255, RGB
@@ -140,6 +162,8 @@ struct ModelConfig {
   WeightsConfig weights;
 
   bool serves(absl::string_view task) const;
+  // Whether all pictures are backbone.size squares; else their shape is the clip's (pad16).
+  bool fixed_size() const { return frame_spec.resize != ResizeRule::kShortSide256Pad16; }
 };
 
 // The text of a config.json. Lists that live in files of their own (labels, vocabulary) are left

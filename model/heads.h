@@ -10,7 +10,8 @@ namespace scanline {
 
 // What is made of the backbone's tokens. Each head keeps pointers into the weights and the memory
 // that it needs, and may throw what tensor_ops.h throws; none is reentrant. `backbone` is that of
-// the pass, whose `normed` tokens a head reads (Backbone::Run): the cls row alone for pool kCls.
+// the pass (Backbone::config()), kept by reference since its pictures may change their shape; a
+// head reads its `normed` tokens (Backbone::Run): the cls row alone for pool kCls.
 
 // Pooled tokens to class logits: `head.*`.
 class ClassHead {
@@ -20,7 +21,7 @@ class ClassHead {
   std::vector<float> Run(const float* normed);
 
  private:
-  BackboneConfig backbone_;
+  const BackboneConfig& backbone_;
   int classes_;
   const float* weight_;
   const float* bias_;
@@ -53,7 +54,7 @@ class EmbedHead {
   VisionEmbedding Run(const float* normed, EmbedTrace* trace = nullptr);
 
  private:
-  BackboneConfig backbone_;
+  const BackboneConfig& backbone_;
   EmbedConfig config_;
   const Kernels& kernels_;
   int steps_;

@@ -10,9 +10,9 @@ template <typename Value>
 void FillPatches(const BackboneConfig& config, const Value& value, float* to) {
   const int patch = config.patch;
   for (int step = 0; step < config.steps(); ++step) {
-    for (int cell = 0; cell < config.grid() * config.grid(); ++cell) {
-      const int top = cell / config.grid() * patch;
-      const int left = cell % config.grid() * patch;
+    for (int cell = 0; cell < config.cells(); ++cell) {
+      const int top = cell / config.columns() * patch;
+      const int left = cell % config.columns() * patch;
       for (int channel = 0; channel < 3; ++channel) {
         for (int k = 0; k < config.tubelet; ++k) {
           const int frame = step * config.tubelet + k;
@@ -43,19 +43,29 @@ PixelTable MakePixelTable(const std::array<float, 3>& mean, const std::array<flo
 }
 
 void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelTable& table,
-                         const BackboneConfig& config, float* rows) {
+                         const BackboneConfig& config, float* rows, PictureArea area) {
   SCANLINE_CHECK(static_cast<int>(pictures.size()) == config.frames);
+  const int width = config.columns() * config.patch;
   const auto value = [&](int channel, int frame, int y, int x) {
-    const size_t pixel = static_cast<size_t>(y) * config.size + x;
+    const size_t pixel = static_cast<size_t>(y) * width + x;
     return table[channel][pictures[frame][pixel * 3 + channel]];
   };
-  FillPatches(config, value, rows);
+  const int height = config.rows() * config.patch;
+  if (area.width == 0 || (area.width == width && area.height == height)) {
+    return FillPatches(config, value, rows);
+  }
+  const auto padded = [&](int channel, int frame, int y, int x) {
+    return y < area.height && x < area.width ? value(channel, frame, y, x) : 0.0F;
+  };
+  FillPatches(config, padded, rows);
 }
 
 void PatchesFromVideo(const float* video, const BackboneConfig& config, float* rows) {
+  const int height = config.rows() * config.patch;
+  const int width = config.columns() * config.patch;
   const auto value = [&](int channel, int frame, int y, int x) {
     const size_t picture = static_cast<size_t>(channel) * config.frames + frame;
-    return video[(picture * config.size + y) * config.size + x];
+    return video[(picture * height + y) * width + x];
   };
   FillPatches(config, value, rows);
 }

@@ -61,26 +61,26 @@ int GridOf(const Tensor& embedding) {
   return cells > 0 && side * side == cells ? static_cast<int>(side) : -1;
 }
 
-Tensor ResizeGrid(const Tensor& embedding, int grid) {
+Tensor ResizeGrid(const Tensor& embedding, int rows, int columns) {
   const int old_grid = GridOf(embedding);
   const int64_t dim = embedding.shape[2];
-  Tensor result = Shaped(1 + int64_t{grid} * grid, dim);
+  Tensor result = Shaped(1 + int64_t{rows} * columns, dim);
   const float* from = embedding.data.get();
   float* to = result.data.get();
   std::copy(from, from + dim, to);
-  for (int y = 0; y < grid; ++y) {
-    const auto rows = CubicTaps(y, old_grid, grid);
-    for (int x = 0; x < grid; ++x) {
-      const auto columns = CubicTaps(x, old_grid, grid);
+  for (int y = 0; y < rows; ++y) {
+    const auto row_taps = CubicTaps(y, old_grid, rows);
+    for (int x = 0; x < columns; ++x) {
+      const auto column_taps = CubicTaps(x, old_grid, columns);
       for (int64_t d = 0; d < dim; ++d) {
         double sum = 0;
-        for (const Tap& row : rows) {
-          for (const Tap& column : columns) {
+        for (const Tap& row : row_taps) {
+          for (const Tap& column : column_taps) {
             const int64_t cell = 1 + int64_t{row.index} * old_grid + column.index;
             sum += row.weight * column.weight * from[cell * dim + d];
           }
         }
-        to[(1 + int64_t{y} * grid + x) * dim + d] = static_cast<float>(sum);
+        to[(1 + int64_t{y} * columns + x) * dim + d] = static_cast<float>(sum);
       }
     }
   }
@@ -103,15 +103,15 @@ Tensor ResizeTime(const Tensor& embedding, int steps) {
   return result;
 }
 
-absl::Status FitPositions(const BackboneConfig& config, Weights* weights) {
+absl::Status FitPositions(const BackboneConfig& config, bool fixed_size, Weights* weights) {
   const Tensor& space = weights->Get("pos_embed");
   if (GridOf(space) < 0) {
     return MakeError(Reason::kBundleInvalid,
                      absl::StrCat("pos_embed has ", space.shape[1],
                                   " entries; expected one for cls and a square grid"));
   }
-  if (GridOf(space) != config.grid()) {
-    Replace("pos_embed", ResizeGrid(space, config.grid()), weights);
+  if (fixed_size && GridOf(space) != config.grid()) {
+    Replace("pos_embed", ResizeGrid(space, config.grid(), config.grid()), weights);
   }
   const Tensor& time = weights->Get("temporal_pos_embedding");
   if (time.shape[1] != config.steps()) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "model/detect/box_head.h"
 #include "model/kernels/kernels.h"
 #include "model/match.h"
 #include "model/tensor_ops.h"
@@ -75,6 +76,11 @@ absl::Status CheckItem(const PredictItem& item, const ModelConfig& config) {
   if (tasks.classify && config.classify.labels.empty()) return Unsupported(config, "class head");
   if ((tasks.embed || tasks.match) && !config.embed) return Unsupported(config, "embedding");
   if (tasks.rerank && !fusion) return Unsupported(config, "fusion layers, which rerank needs");
+  if (tasks.detect && !config.detect) return Unsupported(config, "box head");
+  if (tasks.detect &&
+      (item.people == nullptr || item.people->size() != item.clip->keyframes.size())) {
+    return MakeError(Reason::kInternal, "there is one list of people for each keyframe");
+  }
   if (tasks.match && !texts) {
     return MakeError(Reason::kInternal, "a clip is to be matched, but there are no texts");
   }
@@ -157,18 +163,56 @@ class CpuPredictor : public Predictor {
     // All views score the same texts. Which they are is known before the last view only where every
     // text is; else each view is seen once more, which costs less than keeping all their tokens.
     const bool at_once = rerank && hidden.size() <= kRerankTexts;
-    for (const View& view : views) {
+    const std::vector<std::vector<int>> keyframes = KeyframesOfViews(item);
+    prediction->actions.resize(item.tasks.detect ? item.clip->keyframes.size() : 0);
+    for (size_t v = 0; v < views.size(); ++v) {
+      const bool heads = views[v].window >= 0 && ReadsWindows(item.tasks);
+      if (!heads && keyframes[v].empty()) continue;
       SCANLINE_RETURN_IF_ERROR(item.cancel->Check(Reason::kExpiredInInference));
-      SCANLINE_RETURN_IF_ERROR(vision_.See(*item.clip, view, at_once));
-      SCANLINE_RETURN_IF_ERROR(ReadHeads(item.tasks, prediction));
-      if (at_once) SCANLINE_RETURN_IF_ERROR(Rerank(item, hidden, prediction));
+      SCANLINE_RETURN_IF_ERROR(vision_.See(*item.clip, views[v], at_once || !keyframes[v].empty()));
+      if (heads) SCANLINE_RETURN_IF_ERROR(ReadHeads(item.tasks, prediction));
+      if (heads && at_once) SCANLINE_RETURN_IF_ERROR(Rerank(item, hidden, prediction));
+      for (int keyframe : keyframes[v]) {
+        SCANLINE_RETURN_IF_ERROR(
+            ReadPeople((*item.people)[keyframe], &prediction->actions[keyframe]));
+      }
       prediction->tokens += vision_.patch_count();
     }
     if (!rerank || at_once) return absl::OkStatus();
     for (const View& view : views) {
+      if (view.window < 0) continue;
       SCANLINE_RETURN_IF_ERROR(item.cancel->Check(Reason::kExpiredInInference));
       SCANLINE_RETURN_IF_ERROR(vision_.See(*item.clip, view, true));
       SCANLINE_RETURN_IF_ERROR(Rerank(item, hidden, prediction));
+    }
+    return absl::OkStatus();
+  }
+
+  static bool ReadsWindows(const TaskSet& tasks) {
+    return tasks.classify || tasks.embed || tasks.match;
+  }
+
+  // For each view the keyframes with people that look at it.
+  static std::vector<std::vector<int>> KeyframesOfViews(const PredictItem& item) {
+    std::vector<std::vector<int>> keyframes(item.clip->views.size());
+    if (!item.tasks.detect) return keyframes;
+    for (size_t k = 0; k < item.people->size(); ++k) {
+      if ((*item.people)[k].empty()) continue;
+      keyframes.at(item.clip->keyframes[k].view).push_back(static_cast<int>(k));
+    }
+    return keyframes;
+  }
+
+  // In the view seen last.
+  absl::Status ReadPeople(const std::vector<PersonInPicture>& people,
+                          std::vector<Actions>* actions) {
+    std::vector<Box> boxes;
+    for (const PersonInPicture& person : people) boxes.push_back(person.box);
+    SCANLINE_ASSIGN_OR_RETURN(std::vector<std::vector<float>> logits, vision_.BoxLogits(boxes));
+    for (size_t i = 0; i < people.size(); ++i) {
+      SCANLINE_RETURN_IF_ERROR(CheckFinite(logits[i], "box head"));
+      std::vector<float> scores = ActionScores(logits[i], config().detect->score, people[i].score);
+      actions->push_back({std::move(logits[i]), std::move(scores)});
     }
     return absl::OkStatus();
   }

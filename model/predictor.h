@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/box.h"
 #include "base/cancel.h"
 #include "base/clip.h"
 #include "model/bundle.h"
@@ -26,12 +27,20 @@ absl::Status CheckKernel(const std::string& name);
 // Texts that rerank looks at: the best by the clip's similarity, as k_test of the official code.
 inline constexpr size_t kRerankTexts = 128;
 
-// What is wanted of a clip. `rerank` needs `match`.
+// What is wanted of a clip. `rerank` needs `match`. classify, embed and match read the views of
+// windows, detect those of keyframes.
 struct TaskSet {
   bool classify = true;
   bool embed = false;
   bool match = false;
   bool rerank = false;
+  bool detect = false;
+};
+
+// Someone in a picture.
+struct PersonInPicture {
+  Box box;          // pixels of the clip's pictures (base/picture_geometry.h)
+  float score = 1;  // of being a person; 1 for boxes that the client gives
 };
 
 // One request of a batch, all borrowed for the call: a clip, texts (EmbedText), or a clip and the
@@ -41,6 +50,15 @@ struct PredictItem {
   const Cancel* cancel = nullptr;
   TaskSet tasks = {};
   const std::vector<std::string>* texts = nullptr;  // null: none
+  // With detect: one list a keyframe of the clip. A view that only keyframes without people look at
+  // is not computed.
+  const std::vector<std::vector<PersonInPicture>>* people = nullptr;
+};
+
+// What someone does.
+struct Actions {
+  std::vector<float> logits;  // [detect.labels]
+  std::vector<float> scores;  // softmax or sigmoid of them, times the person's score
 };
 
 struct TextEmbedding {
@@ -51,7 +69,8 @@ struct TextEmbedding {
 };
 
 struct Prediction {
-  std::vector<std::vector<float>> logits;          // [views][classes], in the order of Clip::views
+  std::vector<std::vector<float>> logits;          // [views][classes], in the order of Clip::views;
+                                                   // those of no window have none
   std::vector<std::vector<float>> embeddings;      // [views][embed.dim], as scored: the dot product
                                                    // with a text's is the similarity
   std::vector<std::vector<float>> raw_embeddings;  // the same before any normalisation (a mean over
@@ -59,6 +78,7 @@ struct Prediction {
   std::vector<TextEmbedding> texts;                // one a text of the item
   std::vector<std::vector<float>> match_logits;    // [views][texts], with rerank; -100: not among
                                                    // the best by similarity that were looked at
+  std::vector<std::vector<Actions>> actions;       // [keyframes][people], with detect
   int64_t tokens = 0;                              // of all views, cls not counted
 };
 

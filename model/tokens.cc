@@ -9,7 +9,7 @@ namespace {
 // Mean of the patch tokens of steps [begin, end), in double: thousands of terms.
 std::vector<double> MeanOver(const float* normed, int begin, int end,
                              const BackboneConfig& config) {
-  const int cells = config.grid() * config.grid();
+  const int cells = config.cells();
   const ScanOrder order = OutputOrder(config.scan_order);
   std::vector<double> mean(config.embed_dim, 0.0);
   for (int t = begin; t < end; ++t) {
@@ -45,7 +45,7 @@ void MaxOverPatches(const float* normed, const BackboneConfig& config, float* ou
 
 int TokenRow(ScanOrder order, int step, int cell, const BackboneConfig& config) {
   return 1 + (order == ScanOrder::kTemporalFirst ? cell * config.steps() + step
-                                                 : step * config.grid() * config.grid() + cell);
+                                                 : step * config.cells() + cell);
 }
 
 ScanOrder LayerOrder(ScanOrder order, int layer) {
@@ -62,7 +62,7 @@ void Reorder(const float* from, ScanOrder from_order, float* to, ScanOrder to_or
   const int dim = config.embed_dim;
   std::copy(from, from + dim, to);
   for (int t = 0; t < config.steps(); ++t) {
-    for (int cell = 0; cell < config.grid() * config.grid(); ++cell) {
+    for (int cell = 0; cell < config.cells(); ++cell) {
       const float* row = from + static_cast<ptrdiff_t>(TokenRow(from_order, t, cell, config)) * dim;
       std::copy(row, row + dim,
                 to + static_cast<ptrdiff_t>(TokenRow(to_order, t, cell, config)) * dim);

@@ -10,14 +10,29 @@
 namespace scanline {
 namespace {
 
+// Whether the clip's pictures are what the model takes: its square, or any number of patches.
+absl::Status CheckShape(PictureArea picture, PictureArea area, const BackboneConfig& config,
+                        bool fixed_size) {
+  const auto fits = [&](int side, int valid) {
+    return (fixed_size ? side == config.size : side > 0 && side % config.patch == 0) && valid > 0 &&
+           valid <= side;
+  };
+  if (fits(picture.width, area.width) && fits(picture.height, area.height)) {
+    return absl::OkStatus();
+  }
+  return MakeError(Reason::kInternal,
+                   absl::StrCat("the model takes pictures of ",
+                                fixed_size ? absl::StrCat(config.size, "x", config.size)
+                                           : absl::StrCat("multiples of ", config.patch),
+                                ", the clip has ", picture.width, "x", picture.height));
+}
+
 absl::StatusOr<std::vector<const uint8_t*>> PicturesOf(const Clip& clip, const View& view,
                                                        const BackboneConfig& config) {
-  if (clip.width != config.size || clip.height != config.size ||
-      static_cast<int>(view.pictures.size()) != config.frames) {
+  if (static_cast<int>(view.pictures.size()) != config.frames) {
     return MakeError(Reason::kInternal,
-                     absl::StrCat("the model takes ", config.frames, " pictures of ", config.size,
-                                  "x", config.size, ", the clip has a view of ",
-                                  view.pictures.size(), " of ", clip.width, "x", clip.height));
+                     absl::StrCat("the model takes ", config.frames,
+                                  " pictures, the clip has a view of ", view.pictures.size()));
   }
   std::vector<const uint8_t*> pictures;
   for (int index : view.pictures) {
@@ -40,12 +55,15 @@ bool IsStill(const View& view) {
 VisionTower::Pass::Pass(const ModelConfig& config, const BackboneConfig& own,
                         const Weights& weights, const Kernels& kernels)
     : backbone(own, weights, kernels) {
-  if (!config.classify.labels.empty()) classes.emplace(own, config.classify, weights);
-  if (config.embed) embed.emplace(own, *config.embed, weights, kernels);
+  const BackboneConfig& shaped = backbone.config();
+  if (!config.classify.labels.empty()) classes.emplace(shaped, config.classify, weights);
+  if (config.embed) embed.emplace(shaped, *config.embed, weights, kernels);
+  if (config.detect) boxes.emplace(*config.detect, shaped.embed_dim, weights);
 }
 
 VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels)
     : pixels_(MakePixelTable(config.mean, config.std)),
+      fixed_size_(config.fixed_size()),
       clips_(config, config.backbone, weights, kernels),
       seen_(&clips_) {
   if (config.backbone.still_as_image) {
@@ -58,14 +76,15 @@ absl::Status VisionTower::FillPatches(const Clip& clip, const View& view) {
                             PicturesOf(clip, view, clips_.backbone.config()));
   seen_ = stills_ && IsStill(view) ? &*stills_ : &clips_;
   Backbone& backbone = seen_->backbone;
+  if (!fixed_size_) backbone.Reshape(picture_.height, picture_.width);
   pictures.resize(backbone.config().frames);
-  PatchesFromPictures(pictures, pixels_, backbone.config(), backbone.patches());
+  PatchesFromPictures(pictures, pixels_, backbone.config(), backbone.patches(), area_);
   return absl::OkStatus();
 }
 
 absl::Status VisionTower::FillPatchesFromTensor(const Clip& clip) {
   const BackboneConfig& config = clips_.backbone.config();
-  const size_t frame = size_t{3} * config.size * config.size;
+  const size_t frame = size_t{3} * picture_.height * picture_.width;
   const bool still = stills_ && clip.tensor.size() == frame;
   if (clip.views.size() != 1 || (!still && clip.tensor.size() != frame * config.frames)) {
     return MakeError(Reason::kInternal,
@@ -75,17 +94,43 @@ absl::Status VisionTower::FillPatchesFromTensor(const Clip& clip) {
   }
   seen_ = still ? &*stills_ : &clips_;
   Backbone& backbone = seen_->backbone;
+  if (!fixed_size_) backbone.Reshape(picture_.height, picture_.width);
   PatchesFromVideo(clip.tensor.data(), backbone.config(), backbone.patches());
   return absl::OkStatus();
 }
 
 absl::Status VisionTower::See(const Clip& clip, const View& view, bool patches) {
+  const BackboneConfig& config = clips_.backbone.config();
+  picture_ = {clip.width, clip.height};
+  // Tensors for a fixed size need not say it.
+  if (fixed_size_ && !clip.tensor.empty()) picture_ = {config.size, config.size};
+  area_ = {clip.valid_width > 0 ? clip.valid_width : picture_.width,
+           clip.valid_height > 0 ? clip.valid_height : picture_.height};
+  SCANLINE_RETURN_IF_ERROR(CheckShape(picture_, area_, config, fixed_size_));
   SCANLINE_RETURN_IF_ERROR(clip.tensor.empty() ? FillPatches(clip, view)
                                                : FillPatchesFromTensor(clip));
   Backbone& backbone = seen_->backbone;
   const bool all = patches || backbone.config().pool != PoolKind::kCls;
   normed_ = backbone.Run(all ? Backbone::Rows::kAll : Backbone::Rows::kCls);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> VisionTower::BoxLogits(
+    absl::Span<const Box> boxes) {
+  seen_->boxes->See(normed_, seen_->backbone.config());
+  std::vector<std::vector<float>> logits;
+  for (const Box& box : boxes) {
+    // Negated comparisons, so that NaN is refused too.
+    if (!(box.x_min <= box.x_max) || !(box.y_min <= box.y_max) || !(box.x_min < area_.width) ||
+        !(box.y_min < area_.height) || !(box.x_max >= 0) || !(box.y_max >= 0)) {
+      return MakeError(
+          Reason::kInternal,
+          absl::StrCat("a box from ", box.x_min, ",", box.y_min, " to ", box.x_max, ",", box.y_max,
+                       " is not in the picture of ", area_.width, "x", area_.height));
+    }
+    logits.push_back(seen_->boxes->Logits(box, area_));
+  }
+  return logits;
 }
 
 }  // namespace scanline

@@ -4,9 +4,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/box.h"
 #include "base/clip.h"
 #include "model/backbone.h"
 #include "model/config.h"
+#include "model/detect/box_head.h"
 #include "model/heads.h"
 #include "model/kernels/kernels.h"
 #include "model/patches.h"
@@ -29,6 +33,10 @@ class VisionTower {
   std::vector<float> Logits() { return seen_->classes->Run(normed_); }
   VisionEmbedding Embed() { return seen_->embed->Run(normed_); }
 
+  // The box head's logits of each box, in pixels of the clip's pictures; needs a detect section and
+  // See with `patches`. INTERNAL for a box that is not finite or shows nothing of the picture.
+  absl::StatusOr<std::vector<std::vector<float>>> BoxLogits(absl::Span<const Box> boxes);
+
   // The patch tokens after the final norm, [patch_count][embed_dim], good until the next See.
   const float* patch_tokens() const { return normed_ + seen_->backbone.config().embed_dim; }
   int patch_count() const { return seen_->backbone.config().tokens() - 1; }
@@ -37,10 +45,12 @@ class VisionTower {
   struct Pass {
     Pass(const ModelConfig& config, const BackboneConfig& backbone, const Weights& weights,
          const Kernels& kernels);
+    Pass(const Pass&) = delete;  // its heads point at its backbone
 
     Backbone backbone;
     std::optional<ClassHead> classes;
     std::optional<EmbedHead> embed;
+    std::optional<BoxHead> boxes;
   };
 
   // Choose the pass and fill its patches.
@@ -48,10 +58,13 @@ class VisionTower {
   absl::Status FillPatchesFromTensor(const Clip& clip);
 
   PixelTable pixels_;
+  bool fixed_size_;
   Pass clips_;
   std::optional<Pass> stills_;  // where backbone.still_as_image says so
   Pass* seen_;
   const float* normed_ = nullptr;
+  PictureArea picture_;  // all of it
+  PictureArea area_;     // the part that shows something
 };
 
 }  // namespace scanline

@@ -141,6 +141,7 @@ void AddImportFlags(CLI::App& app, Args::Import& a) {
   app.add_option("--size", a.size)->check(NumberCheck("pixels from 1 to 4096", 1, true, 4096));
   app.add_option("--tubelet", a.tubelet)
       ->check(NumberCheck("a number from 1 to 1024", 1, true, 1024));
+  app.add_flag("--detect", a.detect);
   AddChoice(app, "--pool", a.pool, PoolChoices())->default_str("");
   app.add_flag("--no-keep-temporal", a.no_keep_temporal);
   app.add_option("--heads", a.heads)->check(NumberCheck("a number from 1 to 1024", 1, true, 1024));

@@ -44,6 +44,7 @@ struct Args {
     int tubelet = 0;
     std::string pool;
     bool no_keep_temporal = false;
+    bool detect = false;
     int heads = 0;
     int max_text_length = 0;
     std::string rule;

@@ -54,6 +54,7 @@ ImportOptions OptionsOf(const Args::Import& a, const Interrupt& interrupt) {
                                .frames = a.frames,
                                .size = a.size,
                                .tubelet = a.tubelet,
+                               .detect = a.detect,
                                .multimodal = {.pool = a.pool,
                                               .keep_temporal = !a.no_keep_temporal,
                                               .heads = a.heads,

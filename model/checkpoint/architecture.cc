@@ -150,7 +150,11 @@ absl::StatusOr<Architecture> InferArchitecture(const TensorShapes& shapes,
   SCANLINE_RETURN_IF_ERROR(InferFrames(shapes, options.frames, &result));
   if (!HasTextTower(shapes)) {
     SCANLINE_RETURN_IF_ERROR(InferClasses(shapes, &result.classes));
+    result.detect = options.detect;
     return result;
+  }
+  if (options.detect) {
+    return WrongOption("--detect: this is a model of video and text, which has no head of boxes");
   }
   SCANLINE_RETURN_IF_ERROR(
       InferMultimodal(shapes, options.multimodal, &result.multimodal.emplace()));

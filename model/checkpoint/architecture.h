@@ -12,10 +12,11 @@ namespace scanline {
 
 // What a checkpoint does not say, or says otherwise than the user wants it. 0 and "": not given.
 struct ArchitectureOptions {
-  std::string mixer;  // a preset's name
-  int frames = 0;     // of a view; position embeddings are interpolated when the bundle is loaded
-  int size = 0;       // pixels, as above
-  int tubelet = 0;    // of an image model only: frames that a patch spans
+  std::string mixer;    // a preset's name
+  int frames = 0;       // of a view; position embeddings are interpolated when the bundle is loaded
+  int size = 0;         // pixels, as above
+  int tubelet = 0;      // of an image model only: frames that a patch spans
+  bool detect = false;  // the head reads boxes (AVA), not the clip; the names do not tell
   MultimodalOptions multimodal;
 };
 
@@ -27,6 +28,7 @@ struct Architecture {
   int stored_frames = 0;     // what the temporal embedding was made for; 0: there is none
   int stored_size = 0;       // pixels that the spatial embedding was made for
   int classes = 0;           // rows of the head; 0: none, a multimodal model
+  bool detect = false;       // the head is one of boxes
   std::optional<Multimodal> multimodal;
 
   std::string Name() const;  // "VideoMamba-Tiny", "VideoMamba 96 wide, 3 layers"

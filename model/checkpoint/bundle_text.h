@@ -16,7 +16,8 @@ struct BundleUse {
 
 // The official test setting. Of classifiers it is that of the data set that the labels are of:
 // Something-Something V2 2 x 3 views by its own rule, all else 4 x 3 views by `k400_sparse`; of
-// multimodal models one view by `middle`. Values of `wanted` that are set win.
+// multimodal models one view by `middle`, of detectors one round each second by `ava`. Values of
+// `wanted` that are set win.
 BundleUse UseFor(const Architecture& architecture, const LabelList& labels,
                  const BundleUse& wanted);
 

@@ -90,9 +90,11 @@ void ReportPlan(const ImportPlan& plan, const WordLists& lists, const BundleUse&
   const Architecture& a = plan.architecture;
   const BackboneConfig& b = a.backbone;
   std::vector<std::string>& lines = report->lines;
-  lines.push_back(absl::StrCat("inferred  ", a.Name(), ": ", b.depth, " layers of width ",
-                               b.embed_dim, ", ", b.frames, " frames, ", b.size, " px",
-                               a.multimodal ? "" : absl::StrCat(", ", a.classes, " classes")));
+  lines.push_back(absl::StrCat(
+      "inferred  ", a.Name(), ": ", b.depth, " layers of width ", b.embed_dim, ", ", b.frames,
+      " frames, ", b.size, " px",
+      a.multimodal ? ""
+                   : absl::StrCat(", ", a.classes, a.detect ? " classes of boxes" : " classes")));
   if (a.multimodal) ReportText(*a.multimodal, &lines);
   lines.push_back(absl::StrCat(
       "mixer     ", a.mixer,

@@ -80,13 +80,28 @@ absl::Status CheckWords(const Architecture& architecture, const WordLists& lists
 ModelConfig ConfigOf(const Architecture& architecture, const WordLists& lists) {
   ModelConfig config;
   config.backbone = architecture.backbone;
-  config.classify.labels = lists.labels.labels;
+  if (architecture.detect) {
+    config.detect.emplace().labels = lists.labels.labels;
+  } else {
+    config.classify.labels = lists.labels.labels;
+  }
   if (architecture.multimodal) {
     config.embed = architecture.multimodal->embed;
     config.text_tower = architecture.multimodal->text;
     config.text_tower->vocab = lists.vocab;
   }
   return config;
+}
+
+// The head of MCG-NJU/VideoMAE-Action-Detection, which has a classifier's names, under its own.
+NamedTensors WithBoxHead(NamedTensors names) {
+  for (const char* part : {"weight", "bias"}) {
+    auto node = names.index.extract(absl::StrCat("head.", part));
+    if (node.empty()) continue;
+    node.key() = absl::StrCat("box_head.", part);
+    names.index.insert(std::move(node));
+  }
+  return names;
 }
 
 class Planner {
@@ -219,7 +234,7 @@ absl::StatusOr<ImportPlan> PlanImport(const std::vector<CheckpointTensor>& tenso
   ImportPlan plan;
   SCANLINE_ASSIGN_OR_RETURN(plan.architecture, InferArchitecture(shapes, options.architecture));
   SCANLINE_RETURN_IF_ERROR(CheckWords(plan.architecture, lists, labels_folder));
-  Planner planner(tensors, names);
+  Planner planner(tensors, plan.architecture.detect ? WithBoxHead(names) : names);
   for (const TensorSpec& spec : ExpectedTensors(ConfigOf(plan.architecture, lists))) {
     planner.Add(spec, plan.architecture, &plan);
   }

@@ -27,7 +27,9 @@ RgbImage Coordinates(int width, int height) {
 
 std::vector<uint8_t> Make(const FrameSpec& spec, const RgbImage& image) {
   std::vector<uint8_t> out(static_cast<size_t>(spec.spatial_views) * spec.size * spec.size * 3);
-  EXPECT_TRUE(MakePictures(spec, image.view(), out.data()).ok());
+  const auto shape = ShapeOf(spec, {image.width, image.height});
+  EXPECT_TRUE(shape.ok()) << shape.status();
+  EXPECT_TRUE(MakePictures(spec, image.view(), *shape, out.data()).ok());
   return out;
 }
 
@@ -75,18 +77,20 @@ TEST(MakePictures, AVeryWidePictureCostsOnlyItsCrop) {
 TEST(MakePictures, RefusesAPictureOutOfAllProportion) {
   RgbImage wide;
   ShapeImage(wide, 1 << 17, 1);
+  const FrameSpec spec = Spec(ResizeRule::kShortSideBilinear, 224);
+  EXPECT_EQ(ReasonOf(ShapeOf(spec, {wide.width, wide.height}).status()), Reason::kResolutionLimit);
   std::vector<uint8_t> out(224 * 224 * 3);
-  const absl::Status status =
-      MakePictures(Spec(ResizeRule::kShortSideBilinear, 224), wide.view(), out.data());
+  const absl::Status status = MakePictures(spec, wide.view(), {224, 224, 224, 224}, out.data());
   EXPECT_EQ(ReasonOf(status), Reason::kResolutionLimit);
 }
 
 TEST(ValidatePicture, RefusesWhatDoesNotExist) {
   FrameSpec views = Spec(ResizeRule::kCentreSquareArea, 64);
   views.spatial_views = 3;
-  for (const FrameSpec& spec :
-       {Spec(ResizeRule::kShortSide256Pad16, 224), Spec(ResizeRule::kShortSideBilinear, 0),
-        Spec(ResizeRule::kShortSideBilinear, 5'000), views}) {
+  FrameSpec unpadded = Spec(ResizeRule::kShortSide256Pad16, 256);
+  unpadded.pad_multiple = 0;
+  for (const FrameSpec& spec : {unpadded, Spec(ResizeRule::kShortSideBilinear, 0),
+                                Spec(ResizeRule::kShortSideBilinear, 5'000), views}) {
     EXPECT_EQ(ReasonOf(ValidatePicture(spec)), Reason::kFieldInvalid);
   }
   EXPECT_TRUE(ValidatePicture(Spec(ResizeRule::kSquareBicubic, 224)).ok());

@@ -66,7 +66,10 @@ TEST(ResizeVectors, ThreeCropsAreThoseOfTheTestTransform) {
     const size_t count = frames.shape[0];
     std::vector<uint8_t> out(3 * plane * 3);
     for (size_t t = 0; t < count; ++t) {
-      ASSERT_TRUE(MakePictures(spec, FrameOf(frames, static_cast<int>(t)), out.data()).ok());
+      const RgbView frame = FrameOf(frames, static_cast<int>(t));
+      const auto shape = ShapeOf(spec, {frame.width, frame.height});
+      ASSERT_TRUE(shape.ok()) << shape.status();
+      ASSERT_TRUE(MakePictures(spec, frame, *shape, out.data()).ok());
       for (int view = 0; view < 3; ++view) {
         const auto expected = file.at(name + ".crop" + std::to_string(view)).values<float>();
         for (size_t i = 0; i < plane * 3; ++i) {

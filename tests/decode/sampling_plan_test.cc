@@ -190,11 +190,14 @@ TEST(PlanFrames, AvaLooksAroundEverySecond) {
   spec.rule = SamplingRule::kAva;
   spec.frames = 4;
   spec.frame_step = 2;
+  spec.frame_rate = 0;
   const auto plan = PlanFrames(spec, Even(30, 10));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_EQ(plan->views.size(), 3u);
-  EXPECT_THAT(plan->views[0].frames, ElementsAre(0, 0, 0, 2));
-  EXPECT_THAT(plan->views[1].frames, ElementsAre(6, 8, 10, 12));
+  ASSERT_EQ(plan->views.size(), 2u);  // at 1 and 2 s
+  EXPECT_THAT(plan->views[0].frames, ElementsAre(6, 8, 10, 12));
+  EXPECT_THAT(plan->views[1].frames, ElementsAre(16, 18, 20, 22));
+  EXPECT_DOUBLE_EQ(plan->windows[1].start_seconds, 1.5);
+  EXPECT_DOUBLE_EQ(plan->windows[1].end_seconds, 2.5);
 }
 
 TEST(PlanFrames, RefusesMoreWindowsThanItCanHold) {

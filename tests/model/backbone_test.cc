@@ -139,7 +139,7 @@ TEST(Backbone, RunsWithPositionsMadeForAnotherGridAndLength) {
   const SafetensorsFile file = ReadReference("model_vm_interpolated");
   Weights weights = WeightsUnder(file, "model.");
   const BackboneConfig config = ConfigOf(file, weights);
-  ASSERT_TRUE(FitPositions(config, &weights).ok());
+  ASSERT_TRUE(FitPositions(config, true, &weights).ok());
   const auto values = [&](const char* name) {
     const Tensor& tensor = weights.Get(name);
     return std::vector<float>(tensor.data.get(), tensor.data.get() + tensor.size());
@@ -253,6 +253,57 @@ TEST(Backbone, ClsSeesTheVideoThroughTheBackwardDirectionOnly) {
   const Tensor& d_b = weights.Get("layers.0.mixer.D_b");
   std::fill_n(d_b.data.get(), d_b.size(), 0.0f);  // and nothing is passed by.
   EXPECT_EQ(features(weights, video), features(weights, other));
+}
+
+std::vector<float> VideoOf(const BackboneConfig& config, int height, int width) {
+  return Generate("input", {1, 3, config.frames, height, width}, 11);
+}
+
+std::vector<float> RunShaped(Backbone& backbone, int height, int width) {
+  backbone.Reshape(height, width);
+  const auto video = VideoOf(backbone.config(), height, width);
+  PatchesFromVideo(video.data(), backbone.config(), backbone.patches());
+  return RunPooled(backbone);
+}
+
+TEST(Backbone, PicturesOfAnyShapeMatchTheDoubleReference) {
+  ModelConfig model = SmallModel();
+  model.backbone.pool = PoolKind::kClsPlusAvgDeltaMax;
+  for (ScanOrder order :
+       {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst, ScanOrder::kAlternating}) {
+    model.backbone.scan_order = order;
+    const Weights weights = GenerateWeights(model, 5);
+    for (const auto& [height, width] : {std::pair{8, 20}, {16, 4}, {12, 12}, {8, 8}}) {
+      const BackboneConfig shaped = ForPictures(model.backbone, height, width);
+      Weights fitted = GenerateWeights(model, 5);  // position_test compares these with torch's
+      const Tensor space = ResizeGrid(weights.Get("pos_embed"), shaped.rows(), shaped.columns());
+      fitted.Add("pos_embed", space.shape, {space.data.get(), static_cast<size_t>(space.size())});
+      const Row want = DoubleModel(shaped, fitted).Run(VideoOf(shaped, height, width));
+      for (const Kernels* kernels : KernelsHere()) {
+        Backbone backbone(model.backbone, weights, *kernels);
+        EXPECT_LE(RelMax(RunShaped(backbone, height, width), want), kTolerance)
+            << kernels->name << " " << height << "x" << width << " order " << int(order);
+      }
+    }
+  }
+}
+
+TEST(Backbone, AShapeHasTheSameBitsAfterAnyOthers) {
+  ModelConfig model = SmallModel();
+  const Weights weights = GenerateWeights(model, 5);
+  Backbone fresh(model.backbone, weights, BestKernels());
+  const auto alone = RunShaped(fresh, 8, 20);
+  Backbone used(model.backbone, weights, BestKernels());
+  for (int width = 4; width <= 4 * 24; width += 4) RunShaped(used, 12, width);  // Over the cache.
+  EXPECT_EQ(RunShaped(used, 8, 20), alone);
+  RunShaped(used, 4, 4);
+  EXPECT_EQ(RunShaped(used, 8, 20), alone);
+}
+
+TEST(PatchTokens, CountsWithoutCls) {
+  BackboneConfig config = SmallModel().backbone;
+  EXPECT_EQ(PatchTokens(config, 8, 20), 3 * 2 * 5);
+  EXPECT_EQ(PatchTokens(config, config.size, config.size), config.tokens() - 1);
 }
 
 TEST(Backbone, SecondRunHasTheSameBits) {

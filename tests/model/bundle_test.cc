@@ -128,7 +128,7 @@ TEST(ModelBundle, TheDefaultBundleLoadsWithItsThreeHeads) {
   const auto loaded = ModelBundle::Load(SCANLINE_SOURCE_DIR "/assets/models/tagger24");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const ModelConfig& config = (*loaded)->config();
-  EXPECT_THAT(config.tasks, ::testing::ElementsAre("classify", "embed", "match"));
+  EXPECT_THAT(config.tasks, ::testing::ElementsAre("classify", "embed", "match", "detect"));
   EXPECT_EQ(config.classify.labels.size(), 24u);
   EXPECT_EQ(config.text_tower->vocab.size(), 59u);
   EXPECT_NEAR((*loaded)->temperature(), 0.0596, 5e-5);  // As its card says.

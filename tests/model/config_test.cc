@@ -37,7 +37,9 @@ json Full() {  // Every key that config.json may have.
                    "vocab": "vocab.txt", "removed_characters": "-'"},
     "detect": {"score": "sigmoid", "labels": ["l", "r"], "feature": "avg|delta",
                "roi": {"size": 7, "sampling_ratio": 0, "aligned": true},
-               "enlarge_width": 0.1, "enlarge_height": 0.05, "box_frame": 8},
+               "enlarge_width": 0.1, "enlarge_height": 0.05, "box_frame": 8,
+               "label_index_offset": 1, "boxes": "inclusive", "keyframe_interval": 0.5,
+               "min_score": 0.25, "min_person_score": 0.75},
     "weights": {"file": "model.safetensors", "sha256": ")" +
                      std::string(64, 'a') + R"("},
     "source": {"file": "a.pth", "sha256": "b", "note": "c"}
@@ -89,7 +91,43 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(parsed->text_tower->type, TextTowerType::kGatedConv);
   EXPECT_EQ(parsed->text_tower->removed_characters, "-'");
   EXPECT_EQ(parsed->detect->feature, DetectConfig::Feature::kAvgDelta);
+  EXPECT_EQ(parsed->detect->label_index_offset, 1);
+  EXPECT_TRUE(parsed->detect->inclusive);
+  EXPECT_EQ(parsed->detect->keyframe_interval, 0.5);
+  EXPECT_EQ(parsed->detect->min_score, 0.25);
+  EXPECT_EQ(parsed->detect->min_person_score, 0.75);
   EXPECT_EQ(parsed->weights.sha256, std::string(64, 'a'));
+}
+
+// AVA's: the pictures are no squares, and boxes belong to the middle of the view.
+TEST(Config, ReadsAModelOfPaddedPictures) {
+  json config = Full();
+  config["tasks"] = {"detect"};
+  config["preprocess"] = json::parse(R"({"resize": "short_side_256_pad16", "size": 256,
+      "pad_multiple": 32, "mean": [122.4, 51, 0], "std": [51, 51, 255], "range": "byte"})");
+  config["sampling"] = {{"rule", "ava"}, {"frame_step", 4}, {"frame_rate", 25}};
+  config["detect"].erase("box_frame");
+  const auto parsed = ParseModelConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_FALSE(parsed->fixed_size());
+  EXPECT_EQ(parsed->frame_spec.size, 256);
+  EXPECT_EQ(parsed->frame_spec.pad_multiple, 32);
+  EXPECT_FLOAT_EQ(parsed->mean[0], 0.48F);
+  EXPECT_FLOAT_EQ(parsed->std[1], 0.2F);
+  EXPECT_EQ(parsed->frame_spec.sampling.frame_rate, 25);
+  EXPECT_EQ(parsed->detect->box_frame, 8);
+  config["preprocess"]["pad_multiple"] = 24;  // not of whole patches
+  EXPECT_THAT(ErrorOf(config), HasSubstr("pad_multiple"));
+}
+
+TEST(Config, ATaskOfBoxesNeedsKeyframes) {
+  json config = Full();
+  config["tasks"] = {"detect"};
+  EXPECT_THAT(ErrorOf(config), HasSubstr("one spatial view"));
+  config["sampling"]["spatial_views"] = 1;
+  EXPECT_TRUE(ParseModelConfig(config.dump()).ok());
+  config.erase("detect");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("the task detect needs the section detect"));
 }
 
 TEST(Config, LeavesOfficialValuesWhereTheyAreNotStated) {
@@ -164,7 +202,7 @@ TEST(Config, RefusesAWrongTypeOrValue) {
       {"/classify/label_index_offset", -1},
       {"/detect/labels", json::array({"left", "left"})},
       {"/tasks", json::array({"classify", 3})},
-      {"/tasks", json::array({"detect"})},
+      {"/tasks", json::array({"segment"})},
       {"/tasks", json::array({"embed", "embed"})},
       {"/tasks", json::array()},
       {"/backbone", "videomamba"},

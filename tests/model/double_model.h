@@ -19,7 +19,7 @@ class DoubleModel {
  public:
   DoubleModel(const BackboneConfig& config, const Weights& weights) : c_(config), w_(weights) {}
 
-  // `video`: [3][frames][size][size]. Pooled features.
+  // `video`: [3][frames][height][width]. Pooled features.
   Row Run(const std::vector<float>& video) const {
     Rows residual = Embed(video);  // spatial first, always
     for (int layer = 0; layer < c_.depth; ++layer) {
@@ -152,14 +152,15 @@ class DoubleModel {
   }
 
   Rows Embed(const std::vector<float>& video) const {
-    const int dim = c_.embed_dim, grid = c_.grid(), patch = c_.patch;
+    const int dim = c_.embed_dim, patch = c_.patch;
+    const int rows = Height() / patch, columns = Width() / patch;
     const float* weight = w_.Data("patch_embed.proj.weight");
     const float* space = w_.Data("pos_embed");
     Rows tokens(1, Row(dim));
     for (int i = 0; i < dim; ++i) tokens[0][i] = double{w_.Data("cls_token")[i]} + space[i];
     for (int t = 0; t < c_.steps(); ++t) {
-      for (int gy = 0; gy < grid; ++gy) {
-        for (int gx = 0; gx < grid; ++gx) {
+      for (int gy = 0; gy < rows; ++gy) {
+        for (int gx = 0; gx < columns; ++gx) {
           Row token(dim);
           for (int i = 0; i < dim; ++i) {
             double v = w_.Data("patch_embed.proj.bias")[i];
@@ -170,12 +171,12 @@ class DoubleModel {
                   for (int x = 0; x < patch; ++x) {
                     const size_t frame = static_cast<size_t>(ch) * c_.frames + t * c_.tubelet + k;
                     v += double{*w++} *
-                         video[(frame * c_.size + gy * patch + y) * c_.size + gx * patch + x];
+                         video[(frame * Height() + gy * patch + y) * Width() + gx * patch + x];
                   }
                 }
               }
             }
-            token[i] = v + space[(1 + gy * grid + gx) * dim + i] +
+            token[i] = v + space[(1 + gy * columns + gx) * dim + i] +
                        w_.Data("temporal_pos_embedding")[t * dim + i];
           }
           tokens.push_back(token);
@@ -187,7 +188,9 @@ class DoubleModel {
 
   size_t Spatial(int t, int p) const { return 1 + static_cast<size_t>(t) * Cells() + p; }
   size_t Temporal(int t, int p) const { return 1 + static_cast<size_t>(p) * c_.steps() + t; }
-  int Cells() const { return c_.grid() * c_.grid(); }
+  int Height() const { return c_.height > 0 ? c_.height : c_.size; }
+  int Width() const { return c_.width > 0 ? c_.width : c_.size; }
+  int Cells() const { return Height() / c_.patch * (Width() / c_.patch); }
 
   Rows ToTemporal(const Rows& rows) const {
     Rows out = rows;

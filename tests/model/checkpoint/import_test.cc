@@ -76,6 +76,40 @@ class Import : public ::testing::Test {
   static inline std::string said_;
 };
 
+TEST_F(Import, ADetectionCheckpointHasItsHeadForBoxes) {
+  ImportOptions options = Options("training.pth");
+  const auto plain = ReadSafetensors(Done(options) + "/model.safetensors");
+  options.name = "boxes";
+  options.plan.architecture.detect = true;
+  const std::string bundle = Done(options);
+  const auto written = ReadSafetensors(bundle + "/model.safetensors");
+  EXPECT_FALSE(written.has("head.weight"));
+  EXPECT_EQ(written.at("box_head.weight").bytes, plain.at("head.weight").bytes);
+  EXPECT_EQ(written.at("box_head.bias").bytes, plain.at("head.bias").bytes);
+  const ModelConfig config = Config(bundle);
+  EXPECT_THAT(config.tasks, ElementsAre("detect"));
+  ASSERT_TRUE(config.detect.has_value());
+  EXPECT_TRUE(config.detect->inclusive);
+  EXPECT_FALSE(config.detect->aligned);
+  EXPECT_EQ(config.detect->enlarge, (std::array<double, 2>{0.1, 0.05}));
+  EXPECT_EQ(config.detect->min_person_score, 0.8);
+  EXPECT_EQ(config.frame_spec.resize, ResizeRule::kShortSide256Pad16);
+  EXPECT_EQ(config.frame_spec.size, 256);
+  EXPECT_EQ(config.frame_spec.sampling.rule, SamplingRule::kAva);
+  EXPECT_EQ(config.frame_spec.sampling.frame_step, 4);
+  EXPECT_EQ(config.frame_spec.sampling.frame_rate, 30);
+  EXPECT_FLOAT_EQ(config.mean[0] * 255, 122.7717F);
+  EXPECT_FLOAT_EQ(config.std[2] * 255, 57.375F);
+  EXPECT_THAT(said_, HasSubstr("3 classes of boxes"));
+}
+
+TEST_F(Import, ADetectionHeadOfAvaCountsFromOneAndNeedsItsEightyLabels) {
+  ImportOptions options = Options("training.pth");
+  options.labels = "ava";
+  options.plan.architecture.detect = true;
+  EXPECT_THAT(Refusal(options, Reason::kFieldInvalid), HasSubstr("3 classes, the labels are 80"));
+}
+
 TEST_F(Import, WritesABundleOfATrainingCheckpoint) {
   const std::string bundle = Done(Options("training.pth"));
   EXPECT_EQ(bundle, folder_.path() + "/models/m");
