@@ -34,8 +34,8 @@ find_package(absl REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 # scanline_part(NAME): adds the folder NAME and tests/NAME when SCANLINE_PARTS asks for it.
-# `server` is added for server_core too, `model` for checkpoint; their CMakeLists ask SCANLINE_PARTS
-# for the rest.
+# `server` is added for server_core too, `model` for checkpoint, `client` for render; their
+# CMakeLists ask SCANLINE_PARTS for the rest.
 function(scanline_part name)
   set(wanted ${name})
   if(name STREQUAL "server" AND "server_core" IN_LIST SCANLINE_PARTS)
@@ -43,6 +43,9 @@ function(scanline_part name)
   endif()
   if(name STREQUAL "model" AND "checkpoint" IN_LIST SCANLINE_PARTS)
     set(wanted checkpoint)
+  endif()
+  if(name STREQUAL "client" AND "render" IN_LIST SCANLINE_PARTS)
+    set(wanted render)
   endif()
   if(NOT wanted IN_LIST SCANLINE_PARTS OR NOT EXISTS ${CMAKE_SOURCE_DIR}/${name}/CMakeLists.txt)
     return()

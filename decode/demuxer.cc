@@ -91,6 +91,16 @@ absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::Open(ByteInput& input, int64_t
   return demuxer;
 }
 
+absl::StatusOr<std::unique_ptr<Demuxer>> Demuxer::OpenSound(ByteInput& input, int64_t max_pixels,
+                                                            const Cancel& cancel,
+                                                            LibavFindings* findings) {
+  std::unique_ptr<Demuxer> demuxer(
+      new Demuxer(input, cancel, findings, ByteSource::Access::kAnywhere));
+  SCANLINE_RETURN_IF_ERROR(demuxer->OpenFormat(max_pixels));
+  SCANLINE_RETURN_IF_ERROR(demuxer->ChooseSound());
+  return demuxer;
+}
+
 absl::Status Demuxer::CheckInterrupted() const {
   SCANLINE_RETURN_IF_ERROR(source_->failure());
   return cancel_.Check(Reason::kExpiredInDecode);
@@ -171,9 +181,7 @@ absl::Status Demuxer::ChooseStream(int64_t max_pixels) {
         {{"codec", codec}});
   }
   stream_ = format->streams[best];
-  for (unsigned i = 0; i < format->nb_streams; ++i) {
-    if (static_cast<int>(i) != best) format->streams[i]->discard = AVDISCARD_ALL;
-  }
+  DiscardOthers();
   const AVCodecParameters& video = *stream_->codecpar;
   if (int64_t{video.width} * video.height > max_pixels) {
     return ResolutionError(video.width, video.height, max_pixels);
@@ -183,6 +191,22 @@ absl::Status Demuxer::ChooseStream(int64_t max_pixels) {
     return ResolutionError(findings_->refused_width, findings_->refused_height, max_pixels);
   }
   return absl::OkStatus();
+}
+
+absl::Status Demuxer::ChooseSound() {
+  const int best =
+      av_find_best_stream(format_.get(), AVMEDIA_TYPE_AUDIO, -1, -1, nullptr, /*flags=*/0);
+  if (best < 0) return absl::NotFoundError("the file has no sound");
+  stream_ = format_->streams[best];
+  decoder_ = avcodec_find_decoder(stream_->codecpar->codec_id);
+  DiscardOthers();
+  return absl::OkStatus();
+}
+
+void Demuxer::DiscardOthers() {
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    if (format_->streams[i] != stream_) format_->streams[i]->discard = AVDISCARD_ALL;
+  }
 }
 
 AVRational Demuxer::SampleAspect(int width, int height) const {

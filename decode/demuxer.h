@@ -31,6 +31,12 @@ class Demuxer {
                                                        LibavFindings* findings,
                                                        ByteSource::Access access = kAnywhere);
 
+  // The same for the file's sound: the stream that libav thinks best, or NOT_FOUND. decoder() is null
+  // where there is none for it.
+  static absl::StatusOr<std::unique_ptr<Demuxer>> OpenSound(ByteInput& input, int64_t max_pixels,
+                                                            const Cancel& cancel,
+                                                            LibavFindings* findings);
+
   Demuxer(const Demuxer&) = delete;
   Demuxer& operator=(const Demuxer&) = delete;
 
@@ -56,6 +62,8 @@ class Demuxer {
   absl::Status CheckInterrupted() const;
   absl::Status OpenFormat(int64_t max_pixels);
   absl::Status ChooseStream(int64_t max_pixels);
+  absl::Status ChooseSound();
+  void DiscardOthers();
   // Where the file must end at the earliest, by its index and by the size in an AVI's head.
   absl::StatusOr<int64_t> NamedEnd() const;
   // The container names bytes behind the last one.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Owners of libav's handles. Only decode/ includes this.
+// Owners of libav's handles. Only decode/ and client/render/ include this.
 
 extern "C" {
 #include <libavcodec/avcodec.h>

@@ -84,6 +84,11 @@ class VideoReader {
   int64_t packets_lost() const { return packets_lost_; }
   int64_t packets() const { return static_cast<int64_t>(index_.packets.size()); }
 
+  // The stream that is read, until the next Walk, and the timestamp of its first displayed frame
+  // (kNoPts where it has none).
+  const AVStream& stream() const { return *demuxer_->stream(); }
+  int64_t first_pts() const { return first_pts_; }
+
   std::string container() const { return demuxer_->container(); }
   std::string codec() const { return demuxer_->decoder()->name; }
   const DecodeStats& stats() const { return stats_; }
