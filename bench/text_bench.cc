@@ -18,7 +18,7 @@
 #include "model/text/text_encoder.h"
 #include "model/text/word_piece.h"
 #include "model/text_list.h"
-#include "tests/model/generator.h"
+#include "tests/support/generator.h"
 
 namespace scanline {
 namespace {

@@ -81,8 +81,8 @@ absl::Status CheckItem(const PredictItem& item, const ModelConfig& config) {
       (item.people == nullptr || item.people->size() != item.clip->keyframes.size())) {
     return MakeError(Reason::kInternal, "there is one list of people for each keyframe");
   }
-  if (tasks.match && !texts) {
-    return MakeError(Reason::kInternal, "a clip is to be matched, but there are no texts");
+  if ((tasks.match && !texts) || (tasks.rerank && !tasks.match)) {
+    return MakeError(Reason::kInternal, "a match needs texts, and rerank a match");
   }
   return absl::OkStatus();
 }

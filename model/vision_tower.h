@@ -43,7 +43,7 @@ class VisionTower {
 
  private:
   struct Pass {
-    Pass(const ModelConfig& config, const BackboneConfig& backbone, const Weights& weights,
+    Pass(const ModelConfig& config, const BackboneConfig& own, const Weights& weights,
          const Kernels& kernels);
     Pass(const Pass&) = delete;  // its heads point at its backbone
 

@@ -21,8 +21,12 @@
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, Verb>, 5> kVerbs = {{{"classify", Verb::kClassify},
+constexpr std::array<std::pair<const char*, Verb>, 9> kVerbs = {{{"classify", Verb::kClassify},
+                                                                 {"embed", Verb::kEmbed},
                                                                  {"eval", Verb::kEval},
+                                                                 {"index", Verb::kIndex},
+                                                                 {"search", Verb::kSearch},
+                                                                 {"export", Verb::kExport},
                                                                  {"models", Verb::kModels},
                                                                  {"health", Verb::kHealth},
                                                                  {"import", Verb::kImport}}};
@@ -63,7 +67,7 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& flag, T& value,
   return app.add_option_function<std::string>(flag, choose)->default_str(choices.front().first);
 }
 
-// What `classify` and `eval` share: which frames are looked at, and how the run goes.
+// What `classify`, `embed` and `eval` share: which frames are looked at, and how the run goes.
 void AddRunFlags(CLI::App& app, Args& a) {
   const auto seconds = NumberCheck("seconds, 0 or more", 0, true, 1e9);
   const auto length = NumberCheck("seconds, more than 0", 0, false, 1e9);
@@ -88,6 +92,7 @@ void AddRunFlags(CLI::App& app, Args& a) {
 
 void AddClassifyFlags(CLI::App& app, Args& a) {
   app.add_option("INPUT", a.inputs);
+  app.add_option("--texts", a.texts_file);
   app.add_option("--top-k", a.top_k)
       ->check(NumberCheck("a number from 1 to 10000", 1, true, 10000));
   app.add_option("--min-score", a.min_score)->check(NumberCheck("a score from 0 to 1", 0, true, 1));
@@ -96,11 +101,71 @@ void AddClassifyFlags(CLI::App& app, Args& a) {
   AddRunFlags(app, a);
 }
 
+void AddEmbedFlags(CLI::App& app, Args& a) {
+  app.add_option("INPUT", a.inputs);
+  app.add_option("--text", a.embed.texts)->take_all()->expected(1);
+  app.add_option("--texts", a.texts_file);
+  app.add_flag("--per-window", a.embed.per_window);
+  app.add_flag("--no-normalize", a.embed.no_normalize);
+  app.add_option("--output,-o", a.embed.output);
+  app.add_flag("--force", a.embed.force);
+  app.add_flag("--fail-fast", a.fail_fast);
+  AddRunFlags(app, a);
+}
+
 void AddEvalFlags(CLI::App& app, Args& a) {
   app.add_option("TASK", a.eval.task);
   app.add_option("--manifest", a.eval.manifest);
   app.add_option("--output,-o", a.eval.output);
+  app.add_flag("--rerank", a.eval.rerank);
   AddRunFlags(app, a);
+}
+
+void AddTimeAndModel(CLI::App& app, Args& a) {
+  app.add_option("--model", a.model);
+  app.add_option("--timeout", a.timeout_seconds)
+      ->check(NumberCheck("seconds, more than 0", 0, false, 1e9));
+  app.add_option("--jobs", a.jobs)->check(NumberCheck("a number from 1 to 256", 1, true, 256));
+}
+
+void AddIndexFlags(CLI::App& app, Args& a) {
+  const auto length = NumberCheck("seconds, more than 0", 0, false, 1e9);
+  app.add_option("INPUT", a.inputs);
+  app.add_option("--output,-o", a.index.folder);
+  app.add_option("--window", a.window_seconds)->check(length);
+  app.add_option("--stride", a.window_stride_seconds)->check(length);
+  app.add_flag("--allow-partial", a.allow_partial);
+  app.add_flag("--prune", a.index.prune);
+  app.add_flag("--rebuild", a.index.rebuild);
+  app.add_flag("--retry", a.index.retry);
+  AddTimeAndModel(app, a);
+  AddChoice(app, "--progress", a.progress, WhenChoices());
+}
+
+void AddSearchFlags(CLI::App& app, Args& a) {
+  app.add_option("INDEX", a.search.folder);
+  app.add_option("TEXT", a.search.text);
+  app.add_option("--clip", a.search.clip);
+  app.add_option("--top-k,-k", a.search.top_k)
+      ->check(NumberCheck("a number from 1 to 10000", 1, true, 10000));
+  app.add_flag("--per-file", a.search.per_file);
+  app.add_flag("--rerank", a.search.rerank);
+  app.add_option("--save", a.search.save);
+  app.add_flag("--force", a.search.force);
+  AddTimeAndModel(app, a);
+}
+
+const Choices<ExportAs>& ExportChoices() {
+  static const auto* const kAll = new Choices<ExportAs>{
+      {"npy", ExportAs::kNpy}, {"jsonl", ExportAs::kJsonl}, {"csv", ExportAs::kCsv}};
+  return *kAll;
+}
+
+void AddExportFlags(CLI::App& app, Args::Export& a) {
+  app.add_option("INDEX", a.folder);
+  AddChoice(app, "--to", a.to, ExportChoices())->default_str("");
+  app.add_option("--output,-o", a.output);
+  app.add_flag("--force", a.force);
 }
 
 // Names that stand for themselves, "" for what the file and its labels say.
@@ -163,6 +228,9 @@ struct Common {
   bool help = false;
 };
 
+// What does not prints no table either.
+bool AsksServer(Verb verb) { return verb != Verb::kImport && verb != Verb::kExport; }
+
 void AddFlags(CLI::App& app, Args& args, Common& common) {
   app.set_help_flag();
   app.option_defaults()->always_capture_default()->multi_option_policy(
@@ -170,14 +238,18 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   app.add_option("--config", common.config);
   app.add_flag("--print-config", common.print_config);
   app.add_flag("--help,-h", common.help);
-  if (args.verb != Verb::kImport) {  // Which asks no server and prints no table.
+  if (AsksServer(args.verb)) {
     app.add_option("--server", common.server);
     AddChoice(app, "--format", args.format, FormatChoices());
     AddChoice(app, "--color", args.color, WhenChoices());
   }
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   if (args.verb == Verb::kClassify) AddClassifyFlags(app, args);
+  if (args.verb == Verb::kEmbed) AddEmbedFlags(app, args);
   if (args.verb == Verb::kEval) AddEvalFlags(app, args);
+  if (args.verb == Verb::kIndex) AddIndexFlags(app, args);
+  if (args.verb == Verb::kSearch) AddSearchFlags(app, args);
+  if (args.verb == Verb::kExport) AddExportFlags(app, args.export_index);
   if (args.verb == Verb::kImport) AddImportFlags(app, args.import);
   app.allow_extras();
 }
@@ -275,6 +347,63 @@ Reply UsageError(absl::string_view message, absl::string_view verb) {
           absl::StrCat("scanline: ", message, "\n  see: scanline", space, verb, " --help\n")};
 }
 
+std::string EvalContradiction(const Args::Eval& eval) {
+  const std::vector<std::string> tasks = {"classify", "retrieval"};
+  if (std::find(tasks.begin(), tasks.end(), eval.task) == tasks.end()) {
+    return absl::StrCat("expected eval classify or eval retrieval, found eval ",
+                        eval.task.empty() ? "without a task" : eval.task,
+                        DidYouMean(eval.task, tasks));
+  }
+  if (eval.manifest.empty()) {
+    return absl::StrCat("no --manifest: name a CSV or JSON file of clips and ",
+                        eval.task == "classify" ? "labels" : "captions");
+  }
+  if (eval.rerank && eval.task == "classify") return "--rerank is for eval retrieval";
+  return "";
+}
+
+std::string EmbedContradiction(const Args& a) {
+  const bool texts = !a.embed.texts.empty() || !a.texts_file.empty();
+  if (a.inputs.empty() && !texts) {
+    return "nothing to embed: name a file, a folder, a pattern, @LIST or -, or --text TEXT or "
+           "--texts FILE";
+  }
+  if (!a.inputs.empty() && texts) return "expected clips or texts, found both";
+  if (!a.embed.texts.empty() && !a.texts_file.empty()) {
+    return "expected --text or --texts, found both";
+  }
+  if (texts && (a.embed.per_window || a.embed.no_normalize)) {
+    return absl::StrCat(a.embed.per_window ? "--per-window" : "--no-normalize",
+                        " is for clips; a text has one vector, of unit length");
+  }
+  if (!a.embed.output.empty() && !absl::EndsWith(a.embed.output, ".npy")) {
+    return absl::StrCat("--output ", a.embed.output, ": expected a name that ends with .npy");
+  }
+  return "";
+}
+
+std::string IndexContradiction(const Args& a) {
+  if (a.inputs.empty()) return "no INPUT: name a folder, a file, a pattern or @LIST";
+  if (a.index.folder.empty()) return "no -o: name the folder of the index";
+  for (const std::string& input : a.inputs) {
+    if (input == "-") return "- has no name to find again: index takes files and folders";
+  }
+  return "";
+}
+
+std::string SearchContradiction(const Args::Search& a) {
+  if (a.folder.empty()) return "no INDEX: name a folder that scanline index made";
+  if (a.text.empty() == a.clip.empty()) {
+    return a.text.empty() ? "nothing to search for: give a TEXT or --clip FILE"
+                          : "expected a TEXT or --clip, found both";
+  }
+  if (a.rerank && a.text.empty()) return "--rerank compares moments with a TEXT, not with a clip";
+  if (!a.save.empty() && !absl::EndsWith(a.save, ".png")) {
+    return absl::StrCat("--save ", a.save, ": expected a name that ends with .png");
+  }
+  return "";
+}
+
 // What parsing accepts but no clip could satisfy; empty if nothing.
 std::string Contradiction(const Args& a) {
   if (a.verb == Verb::kImport) {
@@ -285,14 +414,20 @@ std::string Contradiction(const Args& a) {
     }
     if (a.import.name.empty()) return "--name is missing: what the model shall be called";
   }
-  if (a.verb == Verb::kEval && a.eval.task != "classify") {
-    return absl::StrCat("expected eval classify, found eval ",
-                        a.eval.task.empty() ? "without a task" : a.eval.task);
+  if (a.verb == Verb::kEval) {
+    const std::string wrong = EvalContradiction(a.eval);
+    if (!wrong.empty()) return wrong;
   }
-  if (a.verb == Verb::kEval && a.eval.manifest.empty()) {
-    return "no --manifest: name a CSV or JSON file of clips and labels";
+  if (a.verb == Verb::kEmbed) {
+    const std::string wrong = EmbedContradiction(a);
+    if (!wrong.empty()) return wrong;
   }
-  if (a.verb != Verb::kClassify && a.verb != Verb::kEval) return "";
+  if (a.verb == Verb::kIndex) return IndexContradiction(a);
+  if (a.verb == Verb::kSearch) return SearchContradiction(a.search);
+  if (a.verb == Verb::kExport && a.export_index.folder.empty()) {
+    return "no INDEX: name a folder that scanline index made";
+  }
+  if (a.verb != Verb::kClassify && a.verb != Verb::kEmbed && a.verb != Verb::kEval) return "";
   if (a.verb == Verb::kClassify && a.inputs.empty()) {
     return "no INPUT: name a file, a folder, a pattern, @LIST or -";
   }
@@ -324,7 +459,7 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
     }
     const Origins origins = LayerSettings(app, common, getenv);
     if (common.print_config) return Reply{kExitOk, PrintConfig(app, origins), ""};
-    if (verb != Verb::kImport) {
+    if (AsksServer(verb)) {
       auto server = ParseServerAddress(common.server, origins.at("server"));
       if (!server.ok()) return UsageError(std::string(server.status().message()), verb_name);
       args.server = *std::move(server);

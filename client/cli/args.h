@@ -11,9 +11,10 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kEval, kModels, kHealth, kImport };
+enum class Verb { kClassify, kEmbed, kEval, kIndex, kSearch, kExport, kModels, kHealth, kImport };
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
+enum class ExportAs { kByName, kNpy, kJsonl, kCsv };
 
 // What the user asked for, checked. Zero and nullopt mean: the model's or the server's own.
 struct Args {
@@ -26,9 +27,51 @@ struct Args {
   struct Eval {
     std::string task;
     std::string manifest;
-    std::string output;  // a folder; empty: none
+    std::string output;   // a folder; empty: none
+    bool rerank = false;  // retrieval
   };
   Eval eval;
+
+  // Of `embed`.
+  struct Embed {
+    std::vector<std::string> texts;
+    bool per_window = false;
+    bool no_normalize = false;
+    std::string output;  // an .npy file; empty: standard output
+    bool force = false;
+  };
+  Embed embed;
+
+  // Of `index`, whose files are `inputs`.
+  struct Index {
+    std::string folder;
+    bool prune = false;
+    bool rebuild = false;
+    bool retry = false;
+  };
+  Index index;
+
+  // Of `search`.
+  struct Search {
+    std::string folder;
+    std::string text;  // or
+    std::string clip;  // a file
+    int top_k = 10;
+    bool per_file = false;
+    bool rerank = false;
+    std::string save;  // a PNG file; empty: none
+    bool force = false;
+  };
+  Search search;
+
+  // Of `export`.
+  struct Export {
+    std::string folder;
+    ExportAs to = ExportAs::kByName;
+    std::string output;  // empty: standard output
+    bool force = false;
+  };
+  Export export_index;
 
   // Of `import`.
   struct Import {
@@ -55,9 +98,10 @@ struct Args {
   };
   Import import;
 
-  // From here on for `classify` and `eval`; inputs, top_k, min_score,
-  // include_logits and fail_fast for `classify`.
+  // From here on for `classify`, `embed` and `eval`; inputs, texts_file and fail_fast not for
+  // `eval`, top_k, min_score and include_logits for `classify` alone.
   std::vector<std::string> inputs;
+  std::string texts_file;  // classify: of labels; empty: none
   std::string model;
   int top_k = 5;
   double min_score = 0;

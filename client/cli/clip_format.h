@@ -16,18 +16,22 @@ class ClipFormat {
   virtual std::string Head() { return ""; }
   virtual std::string Row(const Outcome& outcome) = 0;
   virtual std::string Tail() { return ""; }
+  // Of a format that writes files of its own: what keeps it from taking more.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
 // {"input": ..., "result": <ClipResult>} or {"input": ..., "error": {code, reason, message}},
 // one a line, or as the elements of one array. An input whose name is not UTF-8 also has
 // "input_bytes": the name in base64. Parts that were not asked for are left out: logits (`logits`:
-// they were asked for), embeddings, detections, text_matches, windows and pictures.
+// they were asked for), embeddings, detections, text_matches, windows and pictures; classes where
+// there are embeddings in their stead.
 std::unique_ptr<ClipFormat> MakeNdjson(bool logits = false);
 std::unique_ptr<ClipFormat> MakeJson(bool logits = false);
 
 // One row for each label of each input, of each window where windows were asked for, and one for
-// each failed input. Times are seconds. Quoted as RFC 4180 says.
-std::unique_ptr<ClipFormat> MakeCsv();
+// each failed input. Times are seconds. Quoted as RFC 4180 says. `texts`: the labels are texts of
+// the user, and a column has their similarity.
+std::unique_ptr<ClipFormat> MakeCsv(bool texts = false);
 
 // What the table is laid out for; known before the first answer, so that rows can go out as the
 // answers come.
@@ -36,6 +40,7 @@ struct TableLook {
   bool color = false;
   int widest_input = 0;
   int widest_label = 0;
+  bool texts = false;  // as of MakeCsv; the similarity stands where the stages' times stand
 };
 
 // For people: failed inputs have no row, their message goes to standard error. The titles come with

@@ -12,7 +12,7 @@
 namespace scanline::cli {
 namespace {
 
-using Classes = google::protobuf::RepeatedPtrField<v1::ClassScore>;
+using Matches = google::protobuf::RepeatedPtrField<v1::TextMatch>;
 
 constexpr int kSampledWidth = 26;    // "0.00 0.10 … 119.90 s (368)"
 constexpr int kNarrowestInput = 20;  // "0.00 … 11.90 s (368)" fits under the name.
@@ -37,10 +37,30 @@ struct Layout {
   bool sampled_column = false;
 };
 
+// The columns of the name and the label cut to what there is room for.
+Layout Fit(const TableLook& look, int clip, int label, Layout layout) {
+  if (look.columns == 0) return layout;
+  const int left =
+      std::max(kNarrowestInput, look.columns - (WidthOf(layout.columns) - clip - label));
+  if (clip + label > left) {
+    layout.columns[0].width = std::min(clip, std::max(left - label, left / 2));
+    layout.columns[1].width = std::min(label, left - layout.columns[0].width);
+  }
+  return layout;
+}
+
 Layout LayOut(const TableLook& look) {
   const int clip = std::max(look.widest_input, kNarrowestInput);
   const int label = std::max(look.widest_label, 5);
   Layout layout;
+  if (look.texts) {
+    layout.columns = {{"CLIP", clip, Align::kLeft, Keep::kEnd},
+                      {"LABEL", label},
+                      {"SCORE", 5, Align::kRight},
+                      {"SIMILARITY", 10, Align::kRight},
+                      {"TOTAL", 7, Align::kRight}};
+    return Fit(look, clip, label, std::move(layout));
+  }
   layout.columns = {{"CLIP", clip, Align::kLeft, Keep::kEnd},
                     {"LABEL", label},
                     {"SCORE", 5, Align::kRight},
@@ -56,19 +76,13 @@ Layout LayOut(const TableLook& look) {
     layout.columns.erase(layout.columns.begin() + 3);
     layout.columns[3].gap = 1;
   }
-  if (look.columns == 0) return layout;
-  const int left =
-      std::max(kNarrowestInput, look.columns - (WidthOf(layout.columns) - clip - label));
-  if (clip + label > left) {
-    layout.columns[0].width = std::min(clip, std::max(left - label, left / 2));
-    layout.columns[1].width = std::min(label, left - layout.columns[0].width);
-  }
-  return layout;
+  return Fit(look, clip, label, std::move(layout));
 }
 
 class ClipTable : public ClipFormat {
  public:
-  explicit ClipTable(const TableLook& look) : color_(look.color), layout_(LayOut(look)) {}
+  explicit ClipTable(const TableLook& look)
+      : color_(look.color), texts_(look.texts), layout_(LayOut(look)) {}
 
   std::string Row(const Outcome& outcome) override {
     if (!outcome.result.ok()) return "";
@@ -80,17 +94,19 @@ class ClipTable : public ClipFormat {
       left.push_back(under);
     }
     const v1::Timing& timing = result.timing();
-    right.push_back(Milliseconds(Seconds(timing.decode())));
-    right.push_back(Milliseconds(QueueSeconds(timing)));
-    right.push_back(Milliseconds(Seconds(timing.inference())));
+    if (!texts_) {
+      right.push_back(Milliseconds(Seconds(timing.decode())));
+      right.push_back(Milliseconds(QueueSeconds(timing)));
+      right.push_back(Milliseconds(Seconds(timing.inference())));
+    }
     right.push_back(Milliseconds(Seconds(timing.total())));
     std::string out;
     if (!std::exchange(has_head_, true)) out = TableHead(layout_.columns, color_);
-    absl::StrAppend(&out, Block(left, result.classes(), right));
+    absl::StrAppend(&out, Block(left, result, right));
     for (const v1::WindowResult& window : result.windows()) {
       absl::StrAppend(&out, Block({absl::StrFormat("  %.2f-%.2f s", Seconds(window.start_offset()),
                                                    Seconds(window.end_offset()))},
-                                  window.classes(), {}));
+                                  window, {}));
     }
     return out;
   }
@@ -104,10 +120,13 @@ class ClipTable : public ClipFormat {
     return std::string(static_cast<size_t>(indent), ' ') + text;
   }
 
-  // `left` goes down the first column, the labels down the second, `right` on the first line only.
-  std::string Block(const std::vector<std::string>& left, const Classes& classes,
+  // `left` goes down the first column, the labels of `answer` (a clip's or a window's) down the
+  // second, `right` on the first line only.
+  template <typename Answer>
+  std::string Block(const std::vector<std::string>& left, const Answer& answer,
                     const std::vector<std::string>& right) const {
     std::string out;
+    const auto& classes = answer.classes();
     const size_t labels = static_cast<size_t>(classes.size());
     for (size_t i = 0; i < std::max(left.size(), labels); ++i) {
       std::vector<std::string> cells = {i < left.size() ? left[i] : ""};
@@ -117,8 +136,10 @@ class ClipTable : public ClipFormat {
             c.label().empty() ? absl::StrCat("#", c.class_index()) : c.label();
         cells.push_back(label);
         cells.push_back(absl::StrFormat("%.3f", c.score()));
+        if (texts_) cells.push_back(Similarity(answer.text_matches(), c));
       } else {
         cells.insert(cells.end(), {i == 0 ? "-" : "", ""});
+        if (texts_) cells.emplace_back();
       }
       if (i == 0) cells.insert(cells.end(), right.begin(), right.end());
       absl::StrAppend(&out, TableLine(layout_.columns, cells));
@@ -126,7 +147,13 @@ class ClipTable : public ClipFormat {
     return out;
   }
 
+  static std::string Similarity(const Matches& matches, const v1::ClassScore& c) {
+    const auto index = static_cast<int>(c.class_index());
+    return index < matches.size() ? absl::StrFormat("%.3f", matches[index].similarity()) : "";
+  }
+
   bool color_;
+  bool texts_;
   Layout layout_;
   bool has_head_ = false;
 };

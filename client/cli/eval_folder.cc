@@ -59,10 +59,11 @@ std::optional<std::string> ReadFile(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(in)), {});
 }
 
-nlohmann::ordered_json RunJson(const v1::Model& model, const v1::AnalysisSpec& spec) {
+nlohmann::ordered_json RunJson(const std::string& task, const v1::Model& model,
+                               const v1::AnalysisSpec& spec) {
   nlohmann::ordered_json run;
   run["format"] = 1;
-  run["task"] = "classify";
+  run["task"] = task;
   run["model"] = std::string(absl::StripPrefix(model.name(), "models/"));
   run["version"] = model.version();
   run["weights_sha256"] = model.weights_sha256();
@@ -78,9 +79,11 @@ std::string ModelText(const nlohmann::ordered_json& run) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EvalFolder>> EvalFolder::Open(
-    const std::string& folder, const v1::Model& model, const v1::AnalysisSpec& spec,
-    const std::function<bool(const Prediction&)>& keep) {
+absl::StatusOr<std::unique_ptr<EvalFolder>> EvalFolder::Open(const std::string& folder,
+                                                             const std::string& task,
+                                                             const v1::Model& model,
+                                                             const v1::AnalysisSpec& spec,
+                                                             const Keep& keep) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
@@ -88,7 +91,7 @@ absl::StatusOr<std::unique_ptr<EvalFolder>> EvalFolder::Open(
         absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
   }
   std::unique_ptr<EvalFolder> opened(new EvalFolder(folder));
-  SCANLINE_RETURN_IF_ERROR(opened->CheckRun(model, spec));
+  SCANLINE_RETURN_IF_ERROR(opened->CheckRun(task, model, spec));
   SCANLINE_RETURN_IF_ERROR(opened->OpenPredictions(keep));
   return opened;
 }
@@ -101,8 +104,9 @@ std::string EvalFolder::PathOf(const char* name) const {
   return (fs::path(folder_) / name).native();
 }
 
-absl::Status EvalFolder::CheckRun(const v1::Model& model, const v1::AnalysisSpec& spec) const {
-  const nlohmann::ordered_json now = RunJson(model, spec);
+absl::Status EvalFolder::CheckRun(const std::string& task, const v1::Model& model,
+                                  const v1::AnalysisSpec& spec) const {
+  const nlohmann::ordered_json now = RunJson(task, model, spec);
   const std::optional<std::string> text = ReadFile(PathOf(kRun));
   if (!text) {
     if (fs::exists(PathOf(kPredictions))) {
@@ -115,6 +119,11 @@ absl::Status EvalFolder::CheckRun(const v1::Model& model, const v1::AnalysisSpec
   if (then.is_discarded() || !then.is_object() || then.value("format", 0) != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(PathOf(kRun), " is not of this program; name another folder"));
+  }
+  if (then.value("task", "") != task) {
+    return absl::InvalidArgumentError(absl::StrCat(folder_, " holds answers of eval ",
+                                                   then.value("task", ""),
+                                                   ": name another folder, or remove this one"));
   }
   if (ModelText(then) != ModelText(now) || then["weights_sha256"] != now["weights_sha256"]) {
     return absl::InvalidArgumentError(absl::StrCat(folder_, " holds answers of ", ModelText(then),
@@ -129,7 +138,7 @@ absl::Status EvalFolder::CheckRun(const v1::Model& model, const v1::AnalysisSpec
   return absl::OkStatus();
 }
 
-absl::Status EvalFolder::OpenPredictions(const std::function<bool(const Prediction&)>& keep) {
+absl::Status EvalFolder::OpenPredictions(const Keep& keep) {
   const std::string path = PathOf(kPredictions);
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file_ < 0) return FileError("write", path);
@@ -142,14 +151,12 @@ absl::Status EvalFolder::OpenPredictions(const std::function<bool(const Predicti
   for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
     const absl::string_view line = absl::string_view(text).substr(at, end + 1 - at);
     ++number;
-    auto prediction = ParsePrediction(line);
-    if (!prediction.ok()) {
+    const absl::StatusOr<bool> stay = keep(line);
+    if (!stay.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ", line ", number, ": ", prediction.status().message()));
+          absl::StrCat(path, ", line ", number, ": ", stay.status().message()));
     }
-    if (!keep(*prediction)) continue;
-    absl::StrAppend(&stays, line);
-    kept_.push_back(*std::move(prediction));
+    if (*stay) absl::StrAppend(&stays, line);
   }
   if (stays.size() == text.size()) return absl::OkStatus();
   // Written beside the file first: what is kept must survive whatever happens here. The lock stays

@@ -22,12 +22,8 @@ Prediction FromJson(const nlohmann::json& line) {
   prediction.path = line.at("input");
   prediction.sha256 = line.value("sha256", "");
   prediction.class_index = line.at("truth").at("class_index");
-  if (const auto error = line.find("error"); error != line.end()) {
-    prediction.error = ClientError{.code = CodeNamed(error->at("code")),
-                                   .reason = error->at("reason"),
-                                   .message = error->at("message")};
-    return prediction;
-  }
+  prediction.error = ErrorMember(line);
+  if (prediction.error.has_value()) return prediction;
   const nlohmann::json& result = line.at("result");
   for (const auto& answer : result.at("classes")) {
     prediction.ranked.push_back(answer.at("class_index"));
@@ -55,9 +51,19 @@ absl::StatusOr<Prediction> ParsePrediction(absl::string_view line) {
   }
 }
 
-bool IsFinal(const Prediction& prediction) {
-  if (!prediction.error.has_value()) return true;
-  switch (prediction.error->code) {
+std::optional<ClientError> ErrorMember(const nlohmann::json& line) {
+  const auto error = line.find("error");
+  if (error == line.end()) return std::nullopt;
+  return ClientError{.code = CodeNamed(error->at("code")),
+                     .reason = error->at("reason"),
+                     .message = error->at("message")};
+}
+
+bool IsFinal(const Prediction& prediction) { return IsFinal(prediction.error); }
+
+bool IsFinal(const std::optional<ClientError>& error) {
+  if (!error.has_value()) return true;
+  switch (error->code) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kOutOfRange:
       return true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,5 +33,9 @@ absl::StatusOr<Prediction> ParsePrediction(absl::string_view line);
 // Whether another try could only give the same: the server answered, or judged the clip itself.
 // What depends on the moment (a missing file, a full queue, a deadline) is not final.
 bool IsFinal(const Prediction& prediction);
+bool IsFinal(const std::optional<ClientError>& error);
+
+// The member "error" of a line; nullopt where it has none. Throws what nlohmann::json throws.
+std::optional<ClientError> ErrorMember(const nlohmann::json& line);
 
 }  // namespace scanline::cli

@@ -12,6 +12,7 @@
 #include "client/cli/csv.h"
 #include "client/cli/json.h"
 #include "client/cli/outcome.h"
+#include "client/cli/report_json.h"
 #include "client/cli/table.h"
 
 namespace scanline::cli {
@@ -29,16 +30,6 @@ std::string LabelOf(const v1::Model& model, int index) {
   return model.labels(index);
 }
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json ShareJson(const Share& share) {
-  return {{"right", share.right},
-          {"of", share.of},
-          {"share", Number(share.value)},
-          {"low", Number(share.low)},
-          {"high", Number(share.high)}};
-}
-
 Json ClassJson(const v1::Model& model, const ClassScores& row) {
   return {{"class_index", row.class_index},
           {"label", LabelOf(model, row.class_index)},
@@ -54,11 +45,6 @@ std::string Percent(double share) {
 std::string ShareLine(const char* name, const Share& share) {
   return absl::StrFormat("%-11s %5s %%  [%s, %s]  %d of %d\n", name, Percent(share.value),
                          Percent(share.low), Percent(share.high), share.right, share.of);
-}
-
-std::string More(size_t all, size_t shown, absl::string_view what) {
-  if (all <= shown) return "";
-  return absl::StrCat("... and ", all - shown, " more ", what, ": see summary.json (-o DIR)\n");
 }
 
 std::string ClassTable(const EvalReport& report, bool color) {
@@ -81,7 +67,7 @@ std::string ClassTable(const EvalReport& report, bool color) {
                                   {"TOP-1 %", 0, Align::kRight},
                                   {"TOP-5 %", 0, Align::kRight}},
                                  cells, color),
-                      More(all, cells.size(), "classes, these are the worst"));
+                      MoreText(all, cells.size(), "classes, these are the worst"));
 }
 
 std::string ConfusionTable(const EvalReport& report, bool color) {
@@ -96,7 +82,7 @@ std::string ConfusionTable(const EvalReport& report, bool color) {
       "\n",
       WholeTable({{"CLASS"}, {"TAKEN FOR"}, {"TIMES", 0, Align::kRight}, {"FOR EXAMPLE"}}, cells,
                  color),
-      More(report.scores.confusions.size(), cells.size(), "pairs"));
+      MoreText(report.scores.confusions.size(), cells.size(), "pairs"));
 }
 
 std::string SkippedText(const EvalReport& report) {
@@ -108,7 +94,7 @@ std::string SkippedText(const EvalReport& report) {
     absl::StrAppend(&text, "  ", PrintableText(clip.path), ": ",
                     PrintableText(Sentence(*clip.error)), "\n");
   }
-  return absl::StrCat(text, More(report.skipped.size(), kMostSkipped, "skipped clips"));
+  return absl::StrCat(text, MoreText(report.skipped.size(), kMostSkipped, "skipped clips"));
 }
 
 }  // namespace
@@ -145,7 +131,7 @@ std::string ReportJson(const EvalReport& report, int indent) {
   json["scored"] = scores.top1.of;
   json["top1"] = ShareJson(scores.top1);
   json["top5"] = ShareJson(scores.top5);
-  json["mean_class_top1"] = Number(scores.mean_class);
+  json["mean_class_top1"] = NumberJson(scores.mean_class);
   json["classes"] = Json::array();
   for (const ClassScores& row : scores.classes) {
     json["classes"].push_back(ClassJson(report.model, row));

@@ -34,11 +34,14 @@ void EraseEmpty(nlohmann::ordered_json& answer, std::initializer_list<const char
 
 std::string ResultJson(const v1::ClipResult& result, bool logits) {
   auto json = nlohmann::ordered_json::parse(ProtoJson(result));
+  const bool classless = !result.embeddings().empty();
   if (!logits) EraseLogits(json);
   for (auto& window : json.at("windows")) {
     if (!logits) EraseLogits(window);
     EraseEmpty(window, {"text_matches"});
+    if (classless) EraseEmpty(window, {"classes"});
   }
+  if (classless) EraseEmpty(json, {"classes"});
   if (json.contains("sampling")) EraseEmpty(json["sampling"], {"frames"});
   EraseEmpty(json, {"embeddings", "detections", "text_matches", "windows", "from_cache"});
   return json.dump();

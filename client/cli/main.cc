@@ -33,8 +33,17 @@ int Main(const std::vector<std::string>& words) {
   switch (args.verb) {
     case Verb::kClassify:
       return RunClassify(args, terminal, interrupt);
+    case Verb::kEmbed:
+      return RunEmbed(args, terminal, interrupt);
     case Verb::kEval:
-      return RunEval(args, terminal, interrupt);
+      return args.eval.task == "retrieval" ? RunEvalRetrieval(args, terminal, interrupt)
+                                           : RunEval(args, terminal, interrupt);
+    case Verb::kIndex:
+      return RunIndex(args, terminal, interrupt);
+    case Verb::kSearch:
+      return RunSearch(args, terminal, interrupt);
+    case Verb::kExport:
+      return RunExport(args, terminal, interrupt);
     case Verb::kModels:
       return RunModels(args, terminal, interrupt);
     case Verb::kHealth:

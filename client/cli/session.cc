@@ -1,5 +1,6 @@
 #include "client/cli/session.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,14 +15,29 @@
 namespace scanline::cli {
 namespace {
 
+std::string PlainName(const v1::Model& model) {
+  return std::string(absl::StripPrefix(model.name(), "models/"));
+}
+
 absl::Status NoModel(const std::string& wanted, const std::vector<v1::Model>& models) {
   std::vector<std::string> names;
   for (const v1::Model& model : models) {
-    names.emplace_back(absl::StripPrefix(model.name(), "models/"));
+    names.push_back(PlainName(model));
   }
   return MakeClientError(absl::StatusCode::kNotFound, ReasonName(Reason::kModelNotFound),
                          absl::StrCat("no model \"", wanted, "\"; the server has: ",
                                       names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+bool Does(const v1::Model& model, v1::Task task) {
+  return std::find(model.tasks().begin(), model.tasks().end(), task) != model.tasks().end();
+}
+
+// What the model lacks, and what others do then.
+std::pair<const char*, const char*> Lack(v1::Task task) {
+  if (task == v1::TASK_CLASSIFY) return {"has no class head", "have one"};
+  if (task == v1::TASK_EMBED) return {"gives no embeddings", "give them"};
+  return {"takes no texts", "take them"};
 }
 
 }  // namespace
@@ -50,6 +66,24 @@ absl::StatusOr<Session> OpenSession(const ServerAddress& address, const std::str
   session.model = std::move(*answer->mutable_model());
   session.limits = *answer->mutable_limits();
   return session;
+}
+
+absl::StatusOr<Session> OpenSessionFor(const ServerAddress& address, const std::string& model,
+                                       v1::Task task) {
+  SCANLINE_ASSIGN_OR_RETURN(Session session, OpenSession(address, model));
+  if (Does(session.model, task)) return session;
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<v1::Model> models, session.client->ListModels());
+  std::vector<std::string> names;
+  for (const v1::Model& other : models) {
+    if (Does(other, task)) names.push_back(PlainName(other));
+  }
+  const bool for_texts = task == v1::TASK_CLASSIFY && Does(session.model, v1::TASK_MATCH_TEXT);
+  const auto [lacks, others] = Lack(task);
+  return MakeClientError(
+      absl::StatusCode::kFailedPrecondition, ReasonName(Reason::kTaskUnsupported),
+      absl::StrCat(PlainName(session.model), " ", lacks, "; models of this server that ", others,
+                   ": ", names.empty() ? "none" : absl::StrJoin(names, ", "),
+                   for_texts ? "; labels of your own: --texts FILE" : ""));
 }
 
 std::string NoSessionMessage(const absl::Status& status) {

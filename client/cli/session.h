@@ -18,6 +18,11 @@ struct Session {
 // `model` is what --model says; "": the first that the server lists.
 absl::StatusOr<Session> OpenSession(const ServerAddress& address, const std::string& model);
 
+// The same for what only some models do: without it TASK_UNSUPPORTED, with the names of those that
+// do it.
+absl::StatusOr<Session> OpenSessionFor(const ServerAddress& address, const std::string& model,
+                                       v1::Task task);
+
 // The lines for standard error about why there is no session, with what to do about it.
 std::string NoSessionMessage(const absl::Status& status);
 

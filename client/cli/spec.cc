@@ -6,15 +6,12 @@
 #include "absl/strings/str_cat.h"
 
 namespace scanline::cli {
-namespace {
 
 void SetSeconds(double seconds, google::protobuf::Duration* duration) {
   const auto nanos = static_cast<int64_t>(std::llround(seconds * 1e9));
   duration->set_seconds(nanos / 1'000'000'000);
   duration->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
 }
-
-}  // namespace
 
 std::string ModelResource(const std::string& name) {
   return name.empty() || absl::StartsWith(name, "models/") ? name : absl::StrCat("models/", name);

@@ -11,4 +11,7 @@ v1::AnalysisSpec SpecOf(const Args& args);
 // "models/NAME" of "NAME"; a name that has the prefix already, and "", are left as they are.
 std::string ModelResource(const std::string& name);
 
+// To the nanosecond.
+void SetSeconds(double seconds, google::protobuf::Duration* duration);
+
 }  // namespace scanline::cli

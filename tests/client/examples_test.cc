@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "tests/client/cli/scratch.h"
 #include "tests/client/real_server.h"
 #include "tests/support/process.h"
 
@@ -41,6 +43,45 @@ TEST(Examples, GrpcurlGetsLabelsThroughReflection) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("\"label\": \"zoom_in\""), HasSubstr("\"frame_indices\"")));
+}
+
+// The databases' own clients are not installed for the tests (examples/README.md says what the
+// loaders were run with): here is what all three read, on what the real verbs write.
+TEST(Examples, WhatTheVectorDatabaseLoadersReadIsWhatExportAndEmbedWrite) {
+  const RealServer server;
+  ASSERT_TRUE(server.ready());
+  const testing::Scratch scratch;
+  const auto scanline = [&](std::vector<std::string> words, const std::string& out) {
+    words.insert(words.begin(), SCANLINE_BIN_DIR "/scanline");
+    const ProcessResult result = testing::RunProcess(
+        words, {.env = {"SCANLINE_SERVER=" + server.host_port()}, .out_file = out});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  };
+  const std::string index = scratch.Path("idx"), moments = scratch.Path("moments.jsonl");
+  const std::string query = scratch.Path("query.ndjson");
+  scanline({"index", kClip, "-o", index}, scratch.Path("said"));
+  scanline({"export", index, "--to", "jsonl"}, moments);
+  scanline({"embed", "--text", "the camera zooms in", "--format", "ndjson"}, query);
+  const std::string program =
+      "import py_compile, sys\n"
+      "sys.path.insert(0, sys.argv[1])\n"
+      "for name in ('qdrant', 'milvus', 'pgvector'):\n"
+      "    py_compile.compile(f'{sys.argv[1]}/load_{name}.py', cfile=sys.argv[4], doraise=True)\n"
+      "import exported\n"
+      "m = exported.first(sys.argv[2])\n"
+      "assert [n for b in exported.moments(sys.argv[2]) for n in b] == [m]\n"
+      "q = exported.text_vector(sys.argv[3])\n"
+      "dot = sum(a * b for a, b in zip(m['vector'], q, strict=True))\n"
+      "exported.show([(dot, m['path'], m['start_s'], m['end_s'])])\n"
+      "print(len(m['id']), len(m['sha256']))\n";
+  const ProcessResult read =
+      testing::RunProcess({"/usr/bin/env", "python3", "-B", "-c", program, kExamples + "/vector-db",
+                           moments, query, scratch.Path("x.pyc")});
+  ASSERT_EQ(read.exit_code, 0) << read.err;
+  // The similarity of the card's own implementation for this clip and text.
+  EXPECT_THAT(read.out,
+              AllOf(HasSubstr("0.8059\t"), HasSubstr("m00_zoom_in.mp4\t0.00-2.00 s\tmpv "),
+                    HasSubstr("\n34 64\n")));
 }
 
 }  // namespace

@@ -17,12 +17,10 @@ class RealServer {
 
   bool ready() const { return ready_; }
 
-  std::string host_port() const {
-    const std::string mark = "grpc_port=";
-    const std::string log = process_.text();
-    const size_t at = log.find(mark) + mark.size();
-    return "127.0.0.1:" + log.substr(at, log.find_first_not_of("0123456789", at) - at);
-  }
+  std::string host_port() const { return Address("grpc_port="); }
+  std::string ops_host_port() const { return Address("ops_port="); }
+
+  void Signal(int signal) const { process_.Signal(signal); }
 
   ProcessResult Stop() {
     process_.Signal(SIGTERM);
@@ -30,6 +28,12 @@ class RealServer {
   }
 
  private:
+  std::string Address(const std::string& mark) const {
+    const std::string log = process_.text();
+    const size_t at = log.find(mark) + mark.size();
+    return "127.0.0.1:" + log.substr(at, log.find_first_not_of("0123456789", at) - at);
+  }
+
   static std::vector<std::string> Command(const std::vector<std::string>& flags) {
     std::vector<std::string> argv = {SCANLINE_BIN_DIR "/scanline-server",
                                      "--listen=127.0.0.1:0",

@@ -79,12 +79,30 @@ v1::ClipResult WindowsAnswer() {
   return result;
 }
 
+void AddVector(size_t bytes, int second, v1::Embedding* embedding) {
+  embedding->add_values(static_cast<float>(bytes));
+  embedding->add_values(static_cast<float>(second));
+}
+
+void AddVectors(size_t bytes, v1::ClipResult* result) {
+  v1::Embedding* const whole = result->add_embeddings();
+  AddVector(bytes, 1, whole);
+  Milliseconds(1500, whole->mutable_end_offset());
+  for (int i = 0; i < result->windows_size(); ++i) {
+    AddVector(bytes, i, result->mutable_windows(i)->mutable_embedding());
+  }
+}
+
 class Videos final : public v1::VideoService::Service {
  public:
   grpc::Status AnalyzeClip(grpc::ServerContext* context, const v1::AnalyzeClipRequest* request,
                            v1::AnalyzeClipResponse* response) override {
     const int attempt = Enter(request->spec());
     const grpc::Status status = Reply(context, request->content(), attempt, response);
+    for (const int task : request->spec().tasks()) {
+      if (task != v1::TASK_EMBED || !status.ok()) continue;
+      AddVectors(request->content().size(), response->mutable_result());
+    }
     const std::lock_guard<std::mutex> lock(mu_);
     --under_way_;
     return status;
@@ -187,6 +205,7 @@ class Videos final : public v1::VideoService::Service {
 class Models final : public v1::ModelService::Service {
  public:
   std::string weights = std::string(64, 'a');
+  bool embeds = false;
 
   grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest*,
                           v1::ListModelsResponse* response) override {
@@ -212,6 +231,10 @@ class Models final : public v1::ModelService::Service {
     model.set_version("1");
     model.set_state(v1::Model::STATE_READY);
     model.add_tasks(v1::TASK_CLASSIFY);
+    if (embeds) {
+      model.add_tasks(v1::TASK_EMBED);
+      model.set_embedding_dim(2);
+    }
     model.set_frame_count(16);
     model.set_input_size_px(224);
     model.set_score_kind(v1::SCORE_KIND_SOFTMAX);
@@ -252,6 +275,8 @@ void ServiceDouble::SetServing(bool serving) {
 }
 
 void ServiceDouble::SetWeights(const std::string& sha256) { impl_->models.weights = sha256; }
+
+void ServiceDouble::SetEmbeds() { impl_->models.embeds = true; }
 
 int ServiceDouble::attempts() const {
   const std::lock_guard<std::mutex> lock(impl_->videos.mu_);

@@ -34,6 +34,9 @@ class ServiceDouble {
   std::string host_port() const { return address().host_port(); }
   void SetServing(bool serving);
   void SetWeights(const std::string& sha256);  // of the model, before the first call
+  // From now on the model has TASK_EMBED with vectors of two numbers: (bytes, 1) of a clip, and of
+  // each of its windows (bytes, window). Before the first call.
+  void SetEmbeds();
   int attempts() const;                        // calls with clips or texts that arrived
   int most_at_once() const;                    // AnalyzeClip calls under way at one time
   v1::AnalysisSpec last_spec() const;          // of the last one

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,16 @@ FrameSpec Sparse() {
   FrameSpec spec;
   spec.size = 32;
   spec.sampling = {.rule = SamplingRule::kK400Sparse, .frames = 8};
+  return spec;
+}
+
+// Padded pictures round keyframes that are shown.
+FrameSpec Keyframes() {
+  FrameSpec spec;
+  spec.size = 32;
+  spec.resize = ResizeRule::kShortSide256Pad16;
+  spec.sampling = {.rule = SamplingRule::kAva, .frames = 8, .frame_step = 4};
+  spec.sampling.keyframes = KeyframeSpec{.interval_seconds = 0.5, .alone = true, .show = true};
   return spec;
 }
 
@@ -74,7 +85,7 @@ TEST(EarlyPictures, ChangeNoAnswerOfTheCorpus) {
   for (const testing::CorpusClip& row : testing::ReadCorpus()) {
     SCOPED_TRACE(row.file);
     const std::vector<uint8_t> bytes = row.bytes();
-    for (const FrameSpec& spec : {Windows(), Sparse()}) {
+    for (const FrameSpec& spec : {Windows(), Sparse(), Keyframes()}) {
       ArrivingFile input(bytes, 1.0);
       const auto arrived = DecodeClip(input, spec, {}, Cancel());
       const auto whole = DecodeClip(bytes, spec, {}, Cancel());
@@ -86,6 +97,9 @@ TEST(EarlyPictures, ChangeNoAnswerOfTheCorpus) {
       of_use += arrived->stats.frames_converted > 0 &&
                 arrived->stats.frames_walked > whole->stats.frames_walked;
       EXPECT_EQ(arrived->pixels, whole->pixels);
+      EXPECT_EQ(arrived->width, whole->width);
+      EXPECT_EQ(arrived->valid_height, whole->valid_height);
+      EXPECT_EQ(arrived->keyframes.size(), whole->keyframes.size());
       EXPECT_EQ(arrived->source.frames, whole->source.frames);
       EXPECT_EQ(arrived->source.width, whole->source.width);
       EXPECT_EQ(arrived->source.duration_seconds, whole->source.duration_seconds);
@@ -117,6 +131,26 @@ TEST(EarlyPictures, GiveWindowsOfALongClipAllButTheLastPictures) {
   const auto made = std::count_if(clip->sampled.begin(), clip->sampled.end(),
                                   [&](const auto& f) { return early.Find(f.index) != nullptr; });
   EXPECT_GE(made, static_cast<int64_t>(clip->sampled.size()) - spec.sampling.frames);
+}
+
+TEST(EarlyPictures, ShowEveryKeyframeAsTheWholeFileDoes) {
+  const std::vector<uint8_t> bytes =
+      testing::ReadBytes(testing::ClipsFolder() + "/mp4_h264_b3.mp4");
+  const auto shown = [&](auto&& input) {
+    std::map<int64_t, uint8_t> seen;  // a byte of the picture that came last
+    const auto clip =
+        DecodeClipWatched(input, Keyframes(), {}, Cancel(), [&](const FullFrame& frame) {
+          const auto middle = frame.height / 2 * frame.stride;
+          if (frame.keyframe) seen[frame.index] = frame.rgb[middle];
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(clip.ok()) << clip.status();
+    return seen;
+  };
+  ArrivingFile input(bytes, 1.0);
+  const auto early = shown(input);
+  EXPECT_EQ(early.size(), 3u);  // 2 s: 0.5, 1 and 1.5
+  EXPECT_EQ(early, shown(absl::Span<const uint8_t>(bytes)));
 }
 
 TEST(WindowRuleWants, WhatThePlanOfALongClipHolds) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,10 @@ inline ModelConfig MultimodalConfig(const SafetensorsFile& file, const Weights& 
   config.name = "mm";
   config.tasks = {"embed", "match"};
   BackboneConfig& backbone = config.backbone;
+  backbone.depth = 0;
   const auto& patch = weights.Get("patch_embed.proj.weight").shape;
   backbone.embed_dim = static_cast<int>(patch[0]);
-  backbone.depth = 2;
+  while (weights.Has("layers." + std::to_string(backbone.depth) + ".norm.weight")) ++backbone.depth;
   backbone.dt_rank = (backbone.embed_dim + 15) / 16;
   backbone.patch = static_cast<int>(patch[3]);
   backbone.frames = std::stoi(file.metadata.at("num_frames"));
@@ -59,16 +61,28 @@ inline ModelConfig MultimodalConfig(const SafetensorsFile& file, const Weights& 
   const auto& words = weights.Get(embeddings + "word_embeddings.weight").shape;
   tower.type = TextTowerType::kBert;
   tower.dim = static_cast<int>(words[1]);
-  tower.depth = 1;
-  tower.fusion_depth = 1;
-  tower.heads = 4;
+  const auto has_layer = [&](int layer, const char* part) {
+    return weights.Has("text_encoder.encoder.layer." + std::to_string(layer) + part);
+  };
+  while (!has_layer(tower.depth, ".crossattention.self.query.weight")) ++tower.depth;
+  while (has_layer(tower.depth + tower.fusion_depth, ".output.dense.weight")) ++tower.fusion_depth;
+  tower.heads = 4;  // Which no shape says.
   tower.intermediate = static_cast<int>(
       weights.Get("text_encoder.encoder.layer.0.intermediate.dense.weight").shape[0]);
   tower.max_positions =
       static_cast<int>(weights.Get(embeddings + "position_embeddings.weight").shape[0]);
   tower.max_length = static_cast<int>(file.at("input_ids").shape[1]);
-  tower.vocab = {"[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"};
-  for (int64_t id = 5; id < words[0]; ++id) tower.vocab.push_back("w" + std::to_string(id));
+  // The vectors have ids, so words are made for them: two that no text has are special tokens.
+  tower.vocab = {"[PAD]", "[CLS]", "[SEP]"};
+  const auto ids = file.at("input_ids").values<int64_t>();
+  std::vector<std::string> special = {"[UNK]", "[MASK]"};
+  for (int64_t id = 3; id < words[0]; ++id) {
+    const bool free = std::count(ids.begin(), ids.end(), id) == 0;
+    tower.vocab.push_back("w" + std::to_string(id));
+    if (!free || special.empty()) continue;
+    tower.vocab.back() = special.back();
+    special.pop_back();
+  }
   return config;
 }
 

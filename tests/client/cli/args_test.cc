@@ -97,6 +97,33 @@ TEST(ParseArgs, TakesAnEvaluation) {
   EXPECT_EQ(args.top_k, 5);
 }
 
+TEST(ParseArgs, TakesClipsOrTextsToEmbed) {
+  const Args clips = Accepted({"embed", "a.mp4", "--window-stride", "1", "--per-window",
+                               "--no-normalize", "-o", "x.npy", "--force"});
+  EXPECT_EQ(clips.verb, Verb::kEmbed);
+  EXPECT_THAT(clips.inputs, ElementsAre("a.mp4"));
+  EXPECT_TRUE(clips.embed.per_window);
+  EXPECT_TRUE(clips.embed.no_normalize);
+  EXPECT_EQ(clips.embed.output, "x.npy");
+  EXPECT_TRUE(clips.embed.force);
+  const Args texts = Accepted({"embed", "--text", "a dog", "--text", "a cat"});
+  EXPECT_THAT(texts.embed.texts, ElementsAre("a dog", "a cat"));
+  EXPECT_TRUE(texts.inputs.empty());
+  EXPECT_EQ(Accepted({"embed", "--texts", "t.txt"}).texts_file, "t.txt");
+  EXPECT_EQ(Accepted({"classify", "a.mp4", "--texts", "t.txt"}).texts_file, "t.txt");
+
+  EXPECT_THAT(Refused({"embed"}), HasSubstr("nothing to embed"));
+  EXPECT_THAT(Refused({"embed", "a.mp4", "--text", "a"}), HasSubstr("clips or texts, found both"));
+  EXPECT_THAT(Refused({"embed", "--texts", "t", "--text", "a"}), HasSubstr("--text or --texts"));
+  EXPECT_THAT(Refused({"embed", "--text", "a", "--per-window"}),
+              HasSubstr("--per-window is for clips"));
+  EXPECT_THAT(Refused({"embed", "--text", "a", "--no-normalize"}),
+              HasSubstr("--no-normalize is for clips"));
+  EXPECT_THAT(Refused({"embed", "a.mp4", "-o", "x.csv"}), HasSubstr("ends with .npy"));
+  EXPECT_THAT(Refused({"classify", "a.mp4", "--texts", "t", "--rerank"}),
+              HasSubstr("unknown flag --rerank"));
+}
+
 TEST(ParseArgs, LaysFlagOverEnvironmentOverFileOverDefault) {
   const SettingsFile file("server = \"file:1\"\ntop-k = 7\njobs = 9\n");
   const Environment environment = {{"SCANLINE_SERVER", "env:2"}, {"SCANLINE_TOP_K", "8"}};
@@ -174,8 +201,14 @@ TEST(ParseArgs, RefusesWhatCannotBe) {
               HasSubstr("--end 1 is not after --start 2"));
   EXPECT_THAT(Refused({"classify"}), HasSubstr("no INPUT"));
   EXPECT_THAT(Refused({}), HasSubstr("Usage"));
-  EXPECT_THAT(Refused({"eval"}), HasSubstr("expected eval classify, found eval without a task"));
-  EXPECT_THAT(Refused({"eval", "detect"}), HasSubstr("expected eval classify, found eval detect"));
+  EXPECT_THAT(Refused({"eval"}),
+              HasSubstr("expected eval classify or eval retrieval, found eval without a task"));
+  EXPECT_THAT(Refused({"eval", "detect"}),
+              HasSubstr("expected eval classify or eval retrieval, found eval detect\n"));
+  EXPECT_THAT(Refused({"eval", "retreival"}), HasSubstr("did you mean retrieval?"));
+  EXPECT_THAT(Refused({"eval", "retrieval"}), HasSubstr("of clips and captions"));
+  EXPECT_THAT(Refused({"eval", "classify", "--manifest", "x", "--rerank"}),
+              HasSubstr("--rerank is for eval retrieval"));
   EXPECT_THAT(Refused({"eval", "classify"}), HasSubstr("no --manifest"));
   EXPECT_THAT(Refused({"eval", "classify", "--top-k", "3"}), HasSubstr("unknown flag --top-k"));
 }
@@ -195,11 +228,10 @@ TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
 }
 
 TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
-  const std::pair<const char*, Verb> verbs[] = {{"classify", Verb::kClassify},
-                                                {"eval", Verb::kEval},
-                                                {"models", Verb::kModels},
-                                                {"health", Verb::kHealth},
-                                                {"import", Verb::kImport}};
+  const std::pair<const char*, Verb> verbs[] = {
+      {"classify", Verb::kClassify}, {"embed", Verb::kEmbed},   {"eval", Verb::kEval},
+      {"index", Verb::kIndex},       {"search", Verb::kSearch}, {"export", Verb::kExport},
+      {"models", Verb::kModels},     {"health", Verb::kHealth}, {"import", Verb::kImport}};
   for (const auto& [name, verb] : verbs) {
     const auto parsed = Parse({name, "--help"});
     const auto& reply = std::get<Reply>(parsed);
@@ -217,8 +249,8 @@ TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
 }
 
 TEST(Help, NamesNoFlagThatThereIsNot) {
-  for (const Verb verb :
-       {Verb::kClassify, Verb::kEval, Verb::kModels, Verb::kHealth, Verb::kImport}) {
+  for (const Verb verb : {Verb::kClassify, Verb::kEmbed, Verb::kEval, Verb::kIndex, Verb::kSearch,
+                          Verb::kExport, Verb::kModels, Verb::kHealth, Verb::kImport}) {
     const std::vector<std::string> flags = FlagNames(verb);
     for (const auto word : absl::StrSplit(VerbHelp(verb), absl::ByAnyChar(" \n,;[]"))) {
       if (word.substr(0, 2) != "--") continue;
