@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/cli/outcome.h"
 
@@ -15,7 +16,10 @@ namespace scanline::cli {
 namespace {
 
 constexpr size_t kMostMoments = 48;  // pictures of a sheet
+constexpr size_t kMostPeople = 8;    // that a sheet's picture lists
 constexpr int kMostLines = 3;        // of a label
+constexpr size_t kFewPeople = 2;     // up to here there is room for all lines of their labels
+constexpr float kShownAsZero = 0.005F;
 constexpr size_t kMostCurves = 6;
 constexpr double kLongestShown = 2;  // seconds that a box stands for one look
 // How far apart, in intervals, two looks at one person may be to move the box between them.
@@ -30,7 +34,8 @@ template <typename Answer>
 std::vector<std::string> LinesOf(const Answer& answer) {
   std::vector<std::string> lines;
   for (const v1::ClassScore& c : answer.classes()) {
-    if (static_cast<int>(lines.size()) == kMostLines) break;
+    const bool much = lines.empty() || c.score() >= kShownAsZero;
+    if (static_cast<int>(lines.size()) == kMostLines || !much) break;
     lines.push_back(absl::StrFormat("%s %.2f", LabelOf(c), c.score()));
   }
   return lines;
@@ -71,21 +76,25 @@ struct Person {
   int64_t track = 0;
   render::Region region;
   render::Color color;
-  std::vector<std::string> lines;
+  std::string name;                  // "#1" of a linked person, else empty
+  std::vector<std::string> actions;  // best first, or that this is a person
 };
+
+// At one time.
+using People = std::vector<Person>;
 
 Person PersonOf(const v1::ActionDetection& d, Places& places) {
   Person person;
   person.seconds = Seconds(d.keyframe_offset());
   person.track = d.track_id();
   person.region = {d.box().x_min(), d.box().y_min(), d.box().x_max(), d.box().y_max()};
-  person.lines = LinesOf(d);
-  if (person.lines.empty()) {
-    person.lines.push_back(absl::StrFormat("person %.2f", d.person_score()));
+  person.actions = LinesOf(d);
+  if (person.actions.empty()) {
+    person.actions.push_back(absl::StrFormat("person %.2f", d.person_score()));
   }
   if (person.track > 0) {
     person.color = render::PaletteColor(static_cast<size_t>(person.track - 1));
-    person.lines[0] = absl::StrCat("#", person.track, " ", person.lines[0]);
+    person.name = absl::StrCat("#", person.track);
   } else {
     person.color =
         render::PaletteColor(places.Of(d.classes().empty() ? "" : LabelOf(d.classes(0))));
@@ -93,66 +102,92 @@ Person PersonOf(const v1::ActionDetection& d, Places& places) {
   return person;
 }
 
-double IntervalOf(const std::vector<Person>& people, double asked) {
+// By their keyframe, in the order of time.
+std::vector<People> PeopleOf(const v1::ClipResult& result) {
+  Places places;
+  std::map<int64_t, People> by_time;  // microseconds
+  for (const v1::ActionDetection& detection : result.detections()) {
+    Person person = PersonOf(detection, places);
+    by_time[std::llround(person.seconds * 1e6)].push_back(std::move(person));
+  }
+  std::vector<People> looks;
+  for (auto& [time, people] : by_time) looks.push_back(std::move(people));
+  return looks;
+}
+
+double IntervalOf(const std::vector<People>& looks, double asked) {
   if (asked > 0) return asked;
-  std::vector<double> times;
-  for (const Person& person : people) times.push_back(person.seconds);
-  std::sort(times.begin(), times.end());
   double least = 1;
-  for (size_t i = 1; i < times.size(); ++i) {
-    if (times[i] > times[i - 1]) least = std::min(least, times[i] - times[i - 1]);
+  for (size_t i = 1; i < looks.size(); ++i) {
+    least = std::min(least, looks[i][0].seconds - looks[i - 1][0].seconds);
   }
   return least;
 }
 
-render::OverlayBox BoxOf(const Person& person, double start, double end) {
-  return {std::max(0.0, start), end, person.region, std::nullopt, person.color, person.lines};
+// `crowded`: only what they do most, so that people are not hidden by labels.
+render::OverlayBox BoxOf(const Person& person, bool crowded, double start, double end) {
+  std::vector<std::string> lines = person.actions;
+  if (crowded) lines.resize(1);
+  if (!person.name.empty()) lines[0] = absl::StrCat(person.name, " ", lines[0]);
+  return {std::max(0.0, start), end, person.region, std::nullopt, person.color, std::move(lines)};
 }
 
-void AddBoxes(const std::vector<Person>& people, double interval, render::Overlay& overlay) {
+void AddBoxes(const std::vector<People>& looks, double interval, render::Overlay& overlay) {
   const double half = std::min(interval, kLongestShown) / 2;
-  std::map<int64_t, std::vector<const Person*>> tracks;
-  for (const Person& person : people) {
-    if (person.track > 0) {
-      tracks[person.track].push_back(&person);
-    } else {
-      overlay.boxes.push_back(BoxOf(person, person.seconds - half, person.seconds + half));
+  struct Look {
+    const Person* person = nullptr;
+    bool crowded = false;
+  };
+  std::map<int64_t, std::vector<Look>> tracks;
+  for (const People& people : looks) {
+    const bool crowded = people.size() > kFewPeople;
+    for (const Person& person : people) {
+      if (person.track > 0) {
+        tracks[person.track].push_back({&person, crowded});
+      } else {
+        overlay.boxes.push_back(
+            BoxOf(person, crowded, person.seconds - half, person.seconds + half));
+      }
     }
   }
-  for (auto& [id, looks] : tracks) {
-    std::stable_sort(looks.begin(), looks.end(),
-                     [](const Person* a, const Person* b) { return a->seconds < b->seconds; });
+  for (const auto& [id, track] : tracks) {
     bool moved_here = false;  // the box of the look before ends at this one
-    for (size_t i = 0; i < looks.size(); ++i) {
-      const Person& look = *looks[i];
-      const double gap = i + 1 < looks.size() ? looks[i + 1]->seconds - look.seconds : INFINITY;
-      if (!moved_here && look.seconds > 0) {
-        overlay.boxes.push_back(BoxOf(look, look.seconds - half, look.seconds));
-      }
+    for (size_t i = 0; i < track.size(); ++i) {
+      const auto& [person, crowded] = track[i];
+      const double at = person->seconds;
+      const Person* const next = i + 1 < track.size() ? track[i + 1].person : nullptr;
+      const double gap = next != nullptr ? next->seconds - at : 0;
+      if (!moved_here && at > 0) overlay.boxes.push_back(BoxOf(*person, crowded, at - half, at));
       moved_here = gap > 0 && gap <= kLongestMove * interval;
-      const double end = look.seconds + (moved_here ? gap : half);
-      overlay.boxes.push_back(BoxOf(look, look.seconds, end));
-      if (moved_here) overlay.boxes.back().moves_to = looks[i + 1]->region;
+      overlay.boxes.push_back(BoxOf(*person, crowded, at, at + (moved_here ? gap : half)));
+      if (moved_here) overlay.boxes.back().moves_to = next->region;
     }
   }
 }
 
-std::vector<SheetMoment> MomentsOf(const std::vector<Person>& people) {
-  std::map<int64_t, SheetMoment> by_time;  // microseconds
-  for (const Person& person : people) {
-    SheetMoment& moment = by_time[std::llround(person.seconds * 1e6)];
-    moment.seconds = person.seconds;
-    moment.boxes.push_back({person.region.x0, person.region.y0, person.region.x1, person.region.y1,
-                            person.color, person.lines});
+// Names on the picture, what they do below it.
+SheetMoment MomentOf(const People& people) {
+  SheetMoment moment;
+  moment.seconds = people[0].seconds;
+  moment.lines = {absl::StrFormat("%.2f s, %d %s", moment.seconds, people.size(),
+                                  people.size() == 1 ? "person" : "people")};
+  for (size_t i = 0; i < people.size(); ++i) {
+    const Person& person = people[i];
+    const std::string name = person.name.empty() ? absl::StrCat(i + 1) : person.name;
+    moment.boxes.push_back({person.region.x0,
+                            person.region.y0,
+                            person.region.x1,
+                            person.region.y1,
+                            person.color,
+                            {name}});
+    if (i < kMostPeople) {
+      moment.lines.push_back(absl::StrCat(name, " ", absl::StrJoin(person.actions, ", ")));
+    }
   }
-  std::vector<SheetMoment> moments;
-  for (auto& [time, moment] : by_time) {
-    const size_t count = moment.boxes.size();
-    moment.lines = {absl::StrFormat("%.2f s", moment.seconds),
-                    absl::StrCat(count, count == 1 ? " person" : " people")};
-    moments.push_back(std::move(moment));
+  if (people.size() > kMostPeople) {
+    moment.lines.push_back(absl::StrCat("and ", people.size() - kMostPeople, " more"));
   }
-  return moments;
+  return moment;
 }
 
 formats::Detection FoundOf(const v1::ActionDetection& d) {
@@ -227,18 +262,15 @@ void AnnotateWindows(const v1::ClipResult& result, Annotations& all) {
 
 Annotations AnnotateDetections(const v1::ClipResult& result, double interval_seconds) {
   Annotations all;
-  Places places;
-  std::vector<Person> people;
   for (const v1::ActionDetection& detection : result.detections()) {
-    people.push_back(PersonOf(detection, places));
     all.found.push_back(FoundOf(detection));
   }
-  AddBoxes(people, IntervalOf(people, interval_seconds), all.overlay);
-  const std::vector<SheetMoment> moments = MomentsOf(people);
+  const std::vector<People> looks = PeopleOf(result);
+  AddBoxes(looks, IntervalOf(looks, interval_seconds), all.overlay);
   all.subtitle =
-      absl::StrCat(people.size(), people.size() == 1 ? " box at " : " boxes at ", moments.size(),
-                   moments.size() == 1 ? " moment, " : " moments, ", ModelText(result));
-  all.moments = Thinned(moments);
+      absl::StrCat(all.found.size(), all.found.size() == 1 ? " box at " : " boxes at ",
+                   looks.size(), looks.size() == 1 ? " moment, " : " moments, ", ModelText(result));
+  for (const People& people : Thinned(looks)) all.moments.push_back(MomentOf(people));
   if (all.moments.empty()) all.moments.push_back({0, {"nobody was found"}, {}});
   return all;
 }

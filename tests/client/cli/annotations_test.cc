@@ -46,8 +46,10 @@ TEST(AnnotateDetections, ShowsABoxRoundItsKeyframe) {
 
   ASSERT_THAT(all.moments, SizeIs(2));
   EXPECT_EQ(all.moments[1].seconds, 2);
-  EXPECT_THAT(all.moments[1].lines, ElementsAre("2.00 s", "1 person"));
-  EXPECT_THAT(all.moments[1].boxes, SizeIs(1));
+  EXPECT_THAT(all.moments[0].lines, ElementsAre("0.00 s, 1 person", "1 walk 0.25"));
+  EXPECT_THAT(all.moments[1].lines, ElementsAre("2.00 s, 1 person", "1 person 0.50"));
+  ASSERT_THAT(all.moments[1].boxes, SizeIs(1));
+  EXPECT_THAT(all.moments[1].boxes[0].lines, ElementsAre("1"));
   EXPECT_EQ(all.subtitle, "2 boxes at 2 moments, m@1");
   ASSERT_THAT(all.found, SizeIs(2));
   EXPECT_EQ(all.found[0].classes[0].id, 3);
@@ -75,6 +77,24 @@ TEST(AnnotateDetections, MovesALinkedPersonUnlessTheyWereLost) {
   }
   EXPECT_EQ(second[1].moves_to->x0, 0.25);
   EXPECT_THAT(second[4].lines, ElementsAre("#2 sit 0.25"));
+}
+
+TEST(AnnotateDetections, LeavesPeopleInACrowdTheirBestActionAlone) {
+  v1::ClipResult result;
+  for (int i = 0; i < 10; ++i) Add(1, 0.05F * static_cast<float>(i), 0, "walk", result);
+  for (auto& d : *result.mutable_detections()) {
+    d.add_classes()->set_label("talk");
+    d.mutable_classes(1)->set_score(0.125F);
+    d.add_classes()->set_label("shown as 0.00");
+  }
+  const Annotations all = AnnotateDetections(result, 0);
+  EXPECT_THAT(all.overlay.boxes[9].lines, ElementsAre("walk 0.25"));
+  ASSERT_THAT(all.moments, SizeIs(1));
+  EXPECT_THAT(all.moments[0].boxes, SizeIs(10));
+  ASSERT_THAT(all.moments[0].lines, SizeIs(10));
+  EXPECT_EQ(all.moments[0].lines[0], "1.00 s, 10 people");
+  EXPECT_EQ(all.moments[0].lines[8], "8 walk 0.25, talk 0.12");
+  EXPECT_EQ(all.moments[0].lines[9], "and 2 more");
 }
 
 TEST(AnnotateDetections, ThinsTheSheetNotTheRest) {
