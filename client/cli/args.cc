@@ -17,19 +17,21 @@
 #include "client/cli/did_you_mean.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/help.h"
+#include "client/cli/save_name.h"
 
 namespace scanline::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, Verb>, 9> kVerbs = {{{"classify", Verb::kClassify},
-                                                                 {"embed", Verb::kEmbed},
-                                                                 {"eval", Verb::kEval},
-                                                                 {"index", Verb::kIndex},
-                                                                 {"search", Verb::kSearch},
-                                                                 {"export", Verb::kExport},
-                                                                 {"models", Verb::kModels},
-                                                                 {"health", Verb::kHealth},
-                                                                 {"import", Verb::kImport}}};
+constexpr std::array<std::pair<const char*, Verb>, 10> kVerbs = {{{"classify", Verb::kClassify},
+                                                                  {"detect", Verb::kDetect},
+                                                                  {"embed", Verb::kEmbed},
+                                                                  {"eval", Verb::kEval},
+                                                                  {"index", Verb::kIndex},
+                                                                  {"search", Verb::kSearch},
+                                                                  {"export", Verb::kExport},
+                                                                  {"models", Verb::kModels},
+                                                                  {"health", Verb::kHealth},
+                                                                  {"import", Verb::kImport}}};
 
 template <typename T>
 using Choices = std::vector<std::pair<std::string, T>>;
@@ -67,27 +69,60 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& flag, T& value,
   return app.add_option_function<std::string>(flag, choose)->default_str(choices.front().first);
 }
 
-// What `classify`, `embed` and `eval` share: which frames are looked at, and how the run goes.
+// How a run over clips goes.
 void AddRunFlags(CLI::App& app, Args& a) {
-  const auto seconds = NumberCheck("seconds, 0 or more", 0, true, 1e9);
-  const auto length = NumberCheck("seconds, more than 0", 0, false, 1e9);
   app.add_option("--model", a.model);
+  app.add_flag("--allow-partial", a.allow_partial);
+  app.add_option("--timeout", a.timeout_seconds)
+      ->check(NumberCheck("seconds, more than 0", 0, false, 1e9));
+  app.add_option("--jobs", a.jobs)->check(NumberCheck("a number from 1 to 256", 1, true, 256));
+  AddChoice(app, "--progress", a.progress, WhenChoices());
+}
+
+void AddSpanFlags(CLI::App& app, Args& a) {
+  app.add_option("--start", a.start_seconds)
+      ->check(NumberCheck("seconds, 0 or more", 0, true, 1e9));
+  app.add_option("--end", a.end_seconds)->check(NumberCheck("seconds, more than 0", 0, false, 1e9));
+}
+
+// What `classify`, `embed` and `eval` share: also which frames are looked at.
+void AddFrameFlags(CLI::App& app, Args& a) {
+  const auto length = NumberCheck("seconds, more than 0", 0, false, 1e9);
+  AddSpanFlags(app, a);
   app.add_option("--frames", a.frames)
       ->check(NumberCheck("a number from 1 to 4096", 1, true, 4096));
   app.add_option("--sample-rate", a.sample_rate_hz)
       ->check(NumberCheck("frames a second, more than 0", 0, false, 1000));
-  app.add_option("--start", a.start_seconds)->check(seconds);
-  app.add_option("--end", a.end_seconds)->check(length);
   app.add_option("--window", a.window_seconds)->check(length);
   app.add_option("--window-stride", a.window_stride_seconds)->check(length);
   app.add_option("--temporal-views", a.temporal_views)
       ->check(NumberCheck("a number from 1 to 64", 1, true, 64));
   app.add_option("--spatial-views", a.spatial_views)
       ->check(NumberCheck("a number from 1 to 3", 1, true, 3));
-  app.add_flag("--allow-partial", a.allow_partial);
-  app.add_option("--timeout", a.timeout_seconds)->check(length);
-  app.add_option("--jobs", a.jobs)->check(NumberCheck("a number from 1 to 256", 1, true, 256));
-  AddChoice(app, "--progress", a.progress, WhenChoices());
+  AddRunFlags(app, a);
+}
+
+void AddSaveFlags(CLI::App& app, Args& a) {
+  app.add_option("--save", a.save)->take_all()->expected(1);
+  app.add_flag("--force", a.force);
+}
+
+void AddDetectFlags(CLI::App& app, Args& a) {
+  app.add_option("INPUT", a.inputs);
+  app.add_option("--interval", a.detect.interval_seconds)
+      ->check(NumberCheck("seconds from 0.05 to 3600", 0.05, true, 3600));
+  app.add_option("--boxes", a.detect.boxes);
+  const auto score = NumberCheck("a score from 0 to 1", 0, true, 1);
+  app.add_option("--min-score", a.min_score)->check(score);
+  app.add_option("--min-person-score", a.detect.min_person_score)->check(score);
+  app.add_option("--top-k", a.detect.top_k)
+      ->check(NumberCheck("a number from 0 to 10000", 0, true, 10000));
+  app.add_flag("--tracks", a.detect.tracks);
+  app.add_flag("--include-logits", a.include_logits);
+  app.add_flag("--fail-fast", a.fail_fast);
+  AddSaveFlags(app, a);
+  AddSpanFlags(app, a);
+  AddRunFlags(app, a);
 }
 
 void AddClassifyFlags(CLI::App& app, Args& a) {
@@ -98,7 +133,8 @@ void AddClassifyFlags(CLI::App& app, Args& a) {
   app.add_option("--min-score", a.min_score)->check(NumberCheck("a score from 0 to 1", 0, true, 1));
   app.add_flag("--include-logits", a.include_logits);
   app.add_flag("--fail-fast", a.fail_fast);
-  AddRunFlags(app, a);
+  AddSaveFlags(app, a);
+  AddFrameFlags(app, a);
 }
 
 void AddEmbedFlags(CLI::App& app, Args& a) {
@@ -110,7 +146,7 @@ void AddEmbedFlags(CLI::App& app, Args& a) {
   app.add_option("--output,-o", a.embed.output);
   app.add_flag("--force", a.embed.force);
   app.add_flag("--fail-fast", a.fail_fast);
-  AddRunFlags(app, a);
+  AddFrameFlags(app, a);
 }
 
 void AddEvalFlags(CLI::App& app, Args& a) {
@@ -118,7 +154,11 @@ void AddEvalFlags(CLI::App& app, Args& a) {
   app.add_option("--manifest", a.eval.manifest);
   app.add_option("--output,-o", a.eval.output);
   app.add_flag("--rerank", a.eval.rerank);
-  AddRunFlags(app, a);
+  app.add_option("--truth", a.eval.truth);
+  app.add_option("--detections", a.eval.detections);
+  app.add_option("--exclude", a.eval.exclude);
+  app.add_option("--actions", a.eval.actions);
+  AddFrameFlags(app, a);
 }
 
 void AddTimeAndModel(CLI::App& app, Args& a) {
@@ -245,6 +285,7 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   }
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   if (args.verb == Verb::kClassify) AddClassifyFlags(app, args);
+  if (args.verb == Verb::kDetect) AddDetectFlags(app, args);
   if (args.verb == Verb::kEmbed) AddEmbedFlags(app, args);
   if (args.verb == Verb::kEval) AddEvalFlags(app, args);
   if (args.verb == Verb::kIndex) AddIndexFlags(app, args);
@@ -348,17 +389,28 @@ Reply UsageError(absl::string_view message, absl::string_view verb) {
 }
 
 std::string EvalContradiction(const Args::Eval& eval) {
-  const std::vector<std::string> tasks = {"classify", "retrieval"};
+  const std::vector<std::string> tasks = {"classify", "retrieval", "ava"};
   if (std::find(tasks.begin(), tasks.end(), eval.task) == tasks.end()) {
-    return absl::StrCat("expected eval classify or eval retrieval, found eval ",
+    return absl::StrCat("expected eval classify, eval retrieval or eval ava, found eval ",
                         eval.task.empty() ? "without a task" : eval.task,
                         DidYouMean(eval.task, tasks));
+  }
+  if (eval.rerank && eval.task != "retrieval") return "--rerank is for eval retrieval";
+  if (eval.task == "ava") {
+    if (!eval.manifest.empty()) return "--manifest is not for eval ava: --truth names its file";
+    if (eval.truth.empty()) return "no --truth: name a CSV file of what people really do";
+    if (eval.detections.empty()) return "no --detections: name a CSV file of what was found";
+    return "";
+  }
+  for (const auto& [flag, value] :
+       {std::pair("--truth", &eval.truth), std::pair("--detections", &eval.detections),
+        std::pair("--exclude", &eval.exclude), std::pair("--actions", &eval.actions)}) {
+    if (!value->empty()) return absl::StrCat(flag, " is for eval ava");
   }
   if (eval.manifest.empty()) {
     return absl::StrCat("no --manifest: name a CSV or JSON file of clips and ",
                         eval.task == "classify" ? "labels" : "captions");
   }
-  if (eval.rerank && eval.task == "classify") return "--rerank is for eval retrieval";
   return "";
 }
 
@@ -427,9 +479,11 @@ std::string Contradiction(const Args& a) {
   if (a.verb == Verb::kExport && a.export_index.folder.empty()) {
     return "no INDEX: name a folder that scanline index made";
   }
-  if (a.verb != Verb::kClassify && a.verb != Verb::kEmbed && a.verb != Verb::kEval) return "";
-  if (a.verb == Verb::kClassify && a.inputs.empty()) {
-    return "no INPUT: name a file, a folder, a pattern, @LIST or -";
+  const bool labels = a.verb == Verb::kClassify || a.verb == Verb::kDetect;
+  if (!labels && a.verb != Verb::kEmbed && a.verb != Verb::kEval) return "";
+  if (labels && a.inputs.empty()) return "no INPUT: name a file, a folder, a pattern, @LIST or -";
+  if (const std::string wrong = WrongSave(a.save, a.verb == Verb::kDetect); !wrong.empty()) {
+    return wrong;
   }
   if (a.end_seconds.has_value() && *a.end_seconds <= a.start_seconds) {
     return absl::StrCat("--end ", *a.end_seconds, " is not after --start ", a.start_seconds);

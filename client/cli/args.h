@@ -11,7 +11,18 @@
 
 namespace scanline::cli {
 
-enum class Verb { kClassify, kEmbed, kEval, kIndex, kSearch, kExport, kModels, kHealth, kImport };
+enum class Verb {
+  kClassify,
+  kDetect,
+  kEmbed,
+  kEval,
+  kIndex,
+  kSearch,
+  kExport,
+  kModels,
+  kHealth,
+  kImport
+};
 enum class Format { kAuto, kTable, kNdjson, kJson, kCsv };
 enum class When { kAuto, kAlways, kNever };
 enum class ExportAs { kByName, kNpy, kJsonl, kCsv };
@@ -29,8 +40,27 @@ struct Args {
     std::string manifest;
     std::string output;   // a folder; empty: none
     bool rerank = false;  // retrieval
+    // Of `eval ava`, which asks no server.
+    std::string truth;
+    std::string detections;
+    std::string exclude;  // keyframes that are not judged; empty: none
+    std::string actions;  // the list of actions that are judged; empty: all
   };
   Eval eval;
+
+  // Of `detect`, whose clips are `inputs`.
+  struct Detect {
+    double interval_seconds = 0;
+    std::string boxes;  // a CSV file of people's boxes; empty: the server finds them
+    double min_person_score = 0;
+    int top_k = 3;  // actions a person
+    bool tracks = false;
+  };
+  Detect detect;
+
+  // Of `classify` and `detect`: files that show the answer for their one input.
+  std::vector<std::string> save;
+  bool force = false;  // replaces files of these names
 
   // Of `embed`.
   struct Embed {
@@ -98,8 +128,8 @@ struct Args {
   };
   Import import;
 
-  // From here on for `classify`, `embed` and `eval`; inputs, texts_file and fail_fast not for
-  // `eval`, top_k, min_score and include_logits for `classify` alone.
+  // From here on for `classify`, `detect`, `embed` and `eval`; inputs, texts_file and fail_fast not
+  // for `eval`, min_score and include_logits for `classify` and `detect`, top_k for `classify`.
   std::vector<std::string> inputs;
   std::string texts_file;  // classify: of labels; empty: none
   std::string model;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "client/cli/clip_run.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/inputs.h"
+#include "client/cli/save.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
 #include "client/cli/text_width.h"
@@ -50,6 +52,8 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
   if (!inputs.ok()) return Refuse(inputs.status());
   for (const std::string& note : inputs->notes) SayOnError(note);
   const std::vector<std::string>& files = inputs->files;
+  const absl::Status can_save = CheckSave(args.save, args.force, files);
+  if (!can_save.ok()) return Refuse(can_save);
   const bool by_texts = !args.texts_file.empty();
   const auto session =
       OpenSessionFor(args.server, args.model, by_texts ? v1::TASK_MATCH_TEXT : v1::TASK_CLASSIFY);
@@ -68,11 +72,15 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
   ClipRun run(args, terminal, interrupt, static_cast<int>(files.size()),
               MakeFormat(ResolveFormat(args.format, terminal), args, terminal, files, *labels),
               by_texts);
+  std::optional<v1::ClipResult> answer;  // of the one input that is saved
   const auto refine = [&](absl::StatusOr<v1::ClipResult>& result) {
     if (by_texts) LabelByTexts(*labels, model.temperature(), args, result);
+    if (!args.save.empty() && result.ok()) answer = *result;
   };
   SendClips(args, interrupt, *session, files, spec, run, refine);
-  return run.Finish();
+  const int exit_code = run.Finish();
+  if (exit_code != kExitOk || !answer.has_value()) return exit_code;
+  return Save(args, interrupt, files[0], AnnotateLabels(*answer));
 }
 
 }  // namespace scanline::cli

@@ -24,9 +24,9 @@ class ClipFormat {
 // one a line, or as the elements of one array. An input whose name is not UTF-8 also has
 // "input_bytes": the name in base64. Parts that were not asked for are left out: logits (`logits`:
 // they were asked for), embeddings, detections, text_matches, windows and pictures; classes where
-// there are embeddings in their stead.
-std::unique_ptr<ClipFormat> MakeNdjson(bool logits = false);
-std::unique_ptr<ClipFormat> MakeJson(bool logits = false);
+// there are embeddings, or `detections` were asked for, in their stead.
+std::unique_ptr<ClipFormat> MakeNdjson(bool logits = false, bool detections = false);
+std::unique_ptr<ClipFormat> MakeJson(bool logits = false, bool detections = false);
 
 // One row for each label of each input, of each window where windows were asked for, and one for
 // each failed input. Times are seconds. Quoted as RFC 4180 says. `texts`: the labels are texts of

@@ -7,9 +7,11 @@ const char* OverviewHelp() {
 
 Usage: scanline VERB [ARGUMENTS] [FLAGS]
   classify INPUT...  label clips
+  detect INPUT...    who does what, where, at which second
   embed INPUT...     vectors of clips, or of texts
   eval classify      compare the labels with true ones: accuracy, confusions
   eval retrieval     find clips by their captions: recall at 1, 5 and 10
+  eval ava           compare detections with true ones: frame mAP
   index INPUT...     make clips searchable: a folder of vectors
   search INDEX TEXT  find moments by a text or a clip
   export INDEX       the vectors for a vector database
@@ -41,19 +43,45 @@ Answer
   --min-score S          leave out labels below it, 0 to 1 [0]
   --format F             auto, table, ndjson, json, csv [table on a terminal]
   --allow-partial        answer for the good part of a damaged clip
+  --save FILE            of one INPUT: labels on its pictures: .mp4, .webm, .png
+                         or beside it: .ass, .vtt;  --force  replace FILE
 Frames (unset: as the model was trained)
   --start S, --end S     only this part, seconds [the whole clip]
   --window S             seconds;  --window-stride S  labels of each, too
   --frames N             frames a view;  --sample-rate HZ  the same, a second
   --temporal-views N     stretches to average;  --spatial-views N  crops
 Run
-  --model NAME           [the server's first]
-  --timeout S            for one input, reading it included, seconds [60]
+  --model NAME           [the server's first];  --timeout S  for one input [60]
+  --jobs N               inputs at once [4];  --fail-fast  end at a failed one
+  --progress W           auto, always, never [auto];  --color W  the same [auto]
+Settings (flag > SCANLINE_FLAG > FILE > default)
+  --server HOST:PORT     [127.0.0.1:50051];  --config FILE  TOML, key = flag
+  --print-config         show each setting with its origin;  --help
+)";
+    case Verb::kDetect:
+      return R"(Say who does what, where, at which second. INPUT: as of classify.
+Usage: scanline detect INPUT... [FLAGS]
+  scanline detect street.mp4 --tracks --save out.mp4 --save sheet.png
+  scanline detect clips/ --interval 0.5 --format csv
+Answer
+  --interval S           a look every S seconds [the model's own]
+  --boxes CSV            people you know of, rows time,x1,y1,x2,y2 in 0..1; time
+                         empty: at every look [the server finds them]
+  --tracks               the same person has the same number
+  --min-person-score S   leave out people below it [the model's own]
+  --min-score S          and actions;  --top-k N  actions a person, 0: all [3]
+  --format F             auto, table, ndjson, json, csv [table on a terminal]
+  --include-logits       too, in JSON
+  --save FILE            of one INPUT, as often as needed: .mp4, .webm, a sheet
+                         .png, .ass, .vtt, AVA's .csv, COCO .json, CVAT .xml
+  --force                replace FILE
+Run
+  --start S, --end S     only this part;  --allow-partial  of damaged clips too
+  --model NAME           [the server's first];  --timeout S  for one input [60]
   --jobs N               inputs at once [4];  --fail-fast  end at a failed one
   --progress W           auto, always, never [auto];  --color W  the same [auto]
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
-  --server HOST:PORT     [127.0.0.1:50051]
-  --config FILE          TOML, key = flag
+  --server HOST:PORT     [127.0.0.1:50051];  --config FILE  TOML, key = flag
   --print-config         show each setting with its origin;  --help
 )";
     case Verb::kEmbed:
@@ -80,26 +108,26 @@ Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --print-config         show each setting with its origin;  --help
 )";
     case Verb::kEval:
-      return R"(Compare a model's answers with the true ones of a manifest: labels, or which
-  caption belongs to which clip.
+      return R"(Compare answers with the true ones: labels, captions, or who does what (ava).
 Usage: scanline eval classify|retrieval --manifest FILE [FLAGS]
+       scanline eval ava --truth CSV --detections CSV [FLAGS]
   scanline eval classify --manifest val.csv -o report
-  scanline eval retrieval --manifest truth.json --format json
+  scanline eval ava --truth ava_val.csv --detections out.csv --actions ava.tsv
 Manifest: a CSV with the columns path,label (or path,caption) or a JSON list of
   such objects; paths begin at its folder; labels are names, or indices from 0
-Answer: top-1, top-5, each class, confusions; or recall at 1, 5, 10 and median
-  rank both ways; 95 % intervals; what was skipped, and why (then exit code 1)
+Answer: top-1, top-5, confusions; or recall at 1, 5, 10, both ways; 95 %
+  intervals; what was skipped, and why (exit code 1). ava: frame mAP at IoU 0.5
   --manifest FILE        the clips and what is true of them
   --rerank               retrieval: also by the fusion layers, of the 128 best
+  --truth CSV            ava: rows video,second,x1,y1,x2,y2,action[,person]
+  --detections CSV       ava: the same with a score, as detect writes them
+  --exclude CSV          ava: not these video,second;  --actions TSV  only these
   --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
   --format F             auto, table, ndjson, json, csv [table on a terminal]
-Frames (unset: as the model was trained; the help of classify explains them)
-  --start S, --end S, --window S, --window-stride S, --frames N,
-  --sample-rate HZ, --temporal-views N, --spatial-views N, --allow-partial
-Run
-  --model NAME           [the server's first]
-  --timeout S            for one clip, seconds [60];  --jobs N  at once [4]
-  --progress W           auto, always, never [auto];  --color W  the same [auto]
+Frames and run, as of classify: --start S, --end S, --window S,
+  --window-stride S, --frames N, --sample-rate HZ, --temporal-views N,
+  --spatial-views N, --allow-partial, --model NAME, --timeout S, --jobs N,
+  --progress W, --color W
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
   --server HOST:PORT     [127.0.0.1:50051]
   --config FILE          TOML, key = flag
@@ -219,9 +247,8 @@ What the file does not say (unset: as it was trained)
   --max-text-length N    tokens [32];  --pool cls, avg, cls+avg [cls+avg]
   --no-keep-temporal     one vector a clip, not the mean of one a frame
   --drop-unexpected      leave out tensors that the model does not have
-Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
-  --config FILE          TOML, key = flag
-  --print-config         show each setting with its origin;  --help
+Settings (flag > SCANLINE_FLAG > FILE > default)
+  --config FILE          TOML;  --print-config  show where each is from;  --help
 )";
   }
   return "";

@@ -11,13 +11,13 @@
 namespace scanline::cli {
 namespace {
 
-std::string Object(const Outcome& outcome, bool logits) {
+std::string Object(const Outcome& outcome, bool logits, bool detections) {
   const std::string bytes =
       IsUtf8(outcome.input)
           ? ""
           : absl::StrCat("\"input_bytes\":\"", absl::Base64Escape(outcome.input), "\",");
   return absl::StrCat("{\"input\":", JsonString(outcome.input), ",", bytes,
-                      ResultMember(outcome.result, logits), "}");
+                      ResultMember(outcome.result, logits, detections), "}");
 }
 
 void EraseLogits(nlohmann::ordered_json& answer) {
@@ -32,9 +32,9 @@ void EraseEmpty(nlohmann::ordered_json& answer, std::initializer_list<const char
   }
 }
 
-std::string ResultJson(const v1::ClipResult& result, bool logits) {
+std::string ResultJson(const v1::ClipResult& result, bool logits, bool detections) {
   auto json = nlohmann::ordered_json::parse(ProtoJson(result));
-  const bool classless = !result.embeddings().empty();
+  const bool classless = detections || !result.embeddings().empty();
   if (!logits) EraseLogits(json);
   for (auto& window : json.at("windows")) {
     if (!logits) EraseLogits(window);
@@ -43,48 +43,60 @@ std::string ResultJson(const v1::ClipResult& result, bool logits) {
   }
   if (classless) EraseEmpty(json, {"classes"});
   if (json.contains("sampling")) EraseEmpty(json["sampling"], {"frames"});
-  EraseEmpty(json, {"embeddings", "detections", "text_matches", "windows", "from_cache"});
+  if (!logits) {
+    for (auto& detection : json.at("detections")) EraseLogits(detection);
+  }
+  // That nobody does anything is an answer too.
+  if (!detections) EraseEmpty(json, {"detections"});
+  EraseEmpty(json, {"embeddings", "text_matches", "windows", "from_cache"});
   return json.dump();
 }
 
 class Ndjson : public ClipFormat {
  public:
-  explicit Ndjson(bool logits) : logits_(logits) {}
+  Ndjson(bool logits, bool detections) : logits_(logits), detections_(detections) {}
   std::string Row(const Outcome& outcome) override {
-    return absl::StrCat(Object(outcome, logits_), "\n");
+    return absl::StrCat(Object(outcome, logits_, detections_), "\n");
   }
 
  private:
   const bool logits_;
+  const bool detections_;
 };
 
 class Json : public ClipFormat {
  public:
-  explicit Json(bool logits) : logits_(logits) {}
+  Json(bool logits, bool detections) : logits_(logits), detections_(detections) {}
   std::string Head() override { return "["; }
   std::string Row(const Outcome& outcome) override {
     const char* comma = first_ ? "\n" : ",\n";
     first_ = false;
-    return absl::StrCat(comma, Object(outcome, logits_));
+    return absl::StrCat(comma, Object(outcome, logits_, detections_));
   }
   std::string Tail() override { return "\n]\n"; }
 
  private:
   const bool logits_;
+  const bool detections_;
   bool first_ = true;
 };
 
 }  // namespace
 
-std::string ResultMember(const absl::StatusOr<v1::ClipResult>& result, bool logits) {
-  if (result.ok()) return absl::StrCat("\"result\":", ResultJson(*result, logits));
+std::string ResultMember(const absl::StatusOr<v1::ClipResult>& result, bool logits,
+                         bool detections) {
+  if (result.ok()) return absl::StrCat("\"result\":", ResultJson(*result, logits, detections));
   const ClientError error = ErrorOf(result.status());
   return absl::StrCat("\"error\":{\"code\":", JsonString(absl::StatusCodeToString(error.code)),
                       ",\"reason\":", JsonString(error.reason),
                       ",\"message\":", JsonString(error.message), "}");
 }
 
-std::unique_ptr<ClipFormat> MakeNdjson(bool logits) { return std::make_unique<Ndjson>(logits); }
-std::unique_ptr<ClipFormat> MakeJson(bool logits) { return std::make_unique<Json>(logits); }
+std::unique_ptr<ClipFormat> MakeNdjson(bool logits, bool detections) {
+  return std::make_unique<Ndjson>(logits, detections);
+}
+std::unique_ptr<ClipFormat> MakeJson(bool logits, bool detections) {
+  return std::make_unique<Json>(logits, detections);
+}
 
 }  // namespace scanline::cli

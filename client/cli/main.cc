@@ -33,9 +33,12 @@ int Main(const std::vector<std::string>& words) {
   switch (args.verb) {
     case Verb::kClassify:
       return RunClassify(args, terminal, interrupt);
+    case Verb::kDetect:
+      return RunDetect(args, terminal, interrupt);
     case Verb::kEmbed:
       return RunEmbed(args, terminal, interrupt);
     case Verb::kEval:
+      if (args.eval.task == "ava") return RunEvalAva(args, terminal);
       return args.eval.task == "retrieval" ? RunEvalRetrieval(args, terminal, interrupt)
                                            : RunEval(args, terminal, interrupt);
     case Verb::kIndex:

@@ -36,6 +36,7 @@ bool Does(const v1::Model& model, v1::Task task) {
 // What the model lacks, and what others do then.
 std::pair<const char*, const char*> Lack(v1::Task task) {
   if (task == v1::TASK_CLASSIFY) return {"has no class head", "have one"};
+  if (task == v1::TASK_DETECT_ACTIONS) return {"detects no actions of people", "do"};
   if (task == v1::TASK_EMBED) return {"gives no embeddings", "give them"};
   return {"takes no texts", "take them"};
 }

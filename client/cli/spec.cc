@@ -40,4 +40,20 @@ v1::AnalysisSpec SpecOf(const Args& args) {
   return spec;
 }
 
+v1::AnalysisSpec DetectSpecOf(const Args& args) {
+  v1::AnalysisSpec spec = SpecOf(args);
+  spec.clear_tasks();
+  spec.clear_classify();
+  spec.add_tasks(v1::TASK_DETECT_ACTIONS);
+  spec.mutable_classify()->set_include_logits(args.include_logits);
+  v1::DetectOptions& detect = *spec.mutable_detect();
+  const Args::Detect& a = args.detect;
+  if (a.interval_seconds > 0) SetSeconds(a.interval_seconds, detect.mutable_keyframe_interval());
+  detect.set_min_score(static_cast<float>(args.min_score));
+  detect.set_min_person_score(static_cast<float>(a.min_person_score));
+  detect.set_top_k(static_cast<uint32_t>(a.top_k));
+  detect.set_link_tracks(a.tracks);
+  return spec;
+}
+
 }  // namespace scanline::cli

@@ -93,6 +93,37 @@ void AddVectors(size_t bytes, v1::ClipResult* result) {
   }
 }
 
+void AddDetection(const v1::BoundingBox& box, const char* label, uint32_t index, bool linked,
+                  v1::ClipResult* result) {
+  v1::ActionDetection* const detection = result->add_detections();
+  *detection->mutable_box() = box;
+  *detection->mutable_keyframe_offset() = box.time_offset();
+  detection->set_person_score(0.75);
+  detection->set_track_id(linked ? 1 : 0);
+  v1::ClassScore* const action = detection->add_classes();
+  action->set_class_index(index);
+  action->set_label(label);
+  action->set_score(0.9F);
+}
+
+void AddDetections(const v1::DetectOptions& asked, const std::string& clip,
+                   v1::ClipResult* result) {
+  result->clear_classes();
+  for (const v1::BoundingBox& box : asked.proposals()) {
+    AddDetection(box, "running, fast", 2, asked.link_tracks(), result);
+  }
+  if (!asked.proposals().empty() || absl::StartsWith(clip, "nobody")) return;
+  for (const int i : {0, 1}) {
+    v1::BoundingBox box;
+    Milliseconds(200 * i, box.mutable_time_offset());
+    box.set_x_min(0.125F + 0.5F * static_cast<float>(i));
+    box.set_x_max(box.x_min() + 0.25F);
+    box.set_y_min(0.25F);
+    box.set_y_max(0.75F);
+    AddDetection(box, "walking", 1, asked.link_tracks(), result);
+  }
+}
+
 class Videos final : public v1::VideoService::Service {
  public:
   grpc::Status AnalyzeClip(grpc::ServerContext* context, const v1::AnalyzeClipRequest* request,
@@ -100,8 +131,12 @@ class Videos final : public v1::VideoService::Service {
     const int attempt = Enter(request->spec());
     const grpc::Status status = Reply(context, request->content(), attempt, response);
     for (const int task : request->spec().tasks()) {
-      if (task != v1::TASK_EMBED || !status.ok()) continue;
-      AddVectors(request->content().size(), response->mutable_result());
+      if (!status.ok()) continue;
+      if (task == v1::TASK_EMBED) {
+        AddVectors(request->content().size(), response->mutable_result());
+      } else if (task == v1::TASK_DETECT_ACTIONS) {
+        AddDetections(request->spec().detect(), request->content(), response->mutable_result());
+      }
     }
     const std::lock_guard<std::mutex> lock(mu_);
     --under_way_;
@@ -206,6 +241,7 @@ class Models final : public v1::ModelService::Service {
  public:
   std::string weights = std::string(64, 'a');
   bool embeds = false;
+  bool detects = false;
 
   grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest*,
                           v1::ListModelsResponse* response) override {
@@ -235,6 +271,7 @@ class Models final : public v1::ModelService::Service {
       model.add_tasks(v1::TASK_EMBED);
       model.set_embedding_dim(2);
     }
+    if (detects) model.add_tasks(v1::TASK_DETECT_ACTIONS);
     model.set_frame_count(16);
     model.set_input_size_px(224);
     model.set_score_kind(v1::SCORE_KIND_SOFTMAX);
@@ -277,6 +314,8 @@ void ServiceDouble::SetServing(bool serving) {
 void ServiceDouble::SetWeights(const std::string& sha256) { impl_->models.weights = sha256; }
 
 void ServiceDouble::SetEmbeds() { impl_->models.embeds = true; }
+
+void ServiceDouble::SetDetects() { impl_->models.detects = true; }
 
 int ServiceDouble::attempts() const {
   const std::lock_guard<std::mutex> lock(impl_->videos.mu_);

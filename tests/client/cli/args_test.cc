@@ -124,6 +124,50 @@ TEST(ParseArgs, TakesClipsOrTextsToEmbed) {
               HasSubstr("unknown flag --rerank"));
 }
 
+TEST(ParseArgs, TakesWhatIsToBeDetectedAndSaved) {
+  const Args args = Accepted({"detect", "a.mp4", "--interval", "0.5", "--boxes", "b.csv",
+                              "--min-score", "0.1", "--min-person-score", "0.2", "--top-k", "0",
+                              "--tracks", "--save", "x.mp4", "--save", "X.PNG", "--force"});
+  EXPECT_EQ(args.verb, Verb::kDetect);
+  EXPECT_EQ(args.detect.boxes, "b.csv");
+  EXPECT_THAT(args.save, ElementsAre("x.mp4", "X.PNG"));
+  EXPECT_TRUE(args.force);
+  const v1::AnalysisSpec spec = DetectSpecOf(args);
+  EXPECT_THAT(spec.tasks(), ElementsAre(v1::TASK_DETECT_ACTIONS));
+  EXPECT_EQ(spec.detect().keyframe_interval().nanos(), 500'000'000);
+  EXPECT_EQ(spec.detect().min_score(), 0.1F);
+  EXPECT_EQ(spec.detect().min_person_score(), 0.2F);
+  EXPECT_EQ(spec.detect().top_k(), 0U);
+  EXPECT_TRUE(spec.detect().link_tracks());
+  const v1::AnalysisSpec plain = DetectSpecOf(Accepted({"detect", "a.mp4"}));
+  EXPECT_FALSE(plain.detect().has_keyframe_interval());
+  EXPECT_EQ(plain.detect().top_k(), 3U);
+
+  EXPECT_THAT(Accepted({"classify", "a.mp4", "--save", "x.vtt"}).save, ElementsAre("x.vtt"));
+  EXPECT_THAT(Refused({"detect"}), HasSubstr("no INPUT"));
+  EXPECT_THAT(Refused({"detect", "a", "--interval", "nan"}), HasSubstr("--interval"));
+  EXPECT_THAT(Refused({"detect", "a", "--save", "x.gif"}),
+              HasSubstr("--save x.gif: expected a name that ends with .mp4, .webm, .png, .ass, "
+                        ".vtt, .csv, .json or .xml"));
+  EXPECT_THAT(Refused({"classify", "a", "--save", "x.csv"}),
+              HasSubstr("ends with .mp4, .webm, .png, .ass or .vtt"));
+  EXPECT_THAT(Refused({"detect", "a", "--save", "x.vtt", "--save", "x.vtt"}), HasSubstr("twice"));
+}
+
+TEST(ParseArgs, TakesAnEvaluationOfDetections) {
+  const Args args = Accepted({"eval", "ava", "--truth", "t.csv", "--detections", "d.csv",
+                              "--exclude", "e.csv", "--actions", "a.tsv", "-o", "report"});
+  EXPECT_EQ(args.eval.task, "ava");
+  EXPECT_EQ(args.eval.truth, "t.csv");
+  EXPECT_EQ(args.eval.exclude, "e.csv");
+  EXPECT_THAT(Refused({"eval", "ava", "--truth", "t"}), HasSubstr("no --detections"));
+  EXPECT_THAT(Refused({"eval", "ava", "--detections", "t"}), HasSubstr("no --truth"));
+  EXPECT_THAT(Refused({"eval", "ava", "--truth", "t", "--detections", "d", "--manifest", "m"}),
+              HasSubstr("--manifest is not for eval ava"));
+  EXPECT_THAT(Refused({"eval", "classify", "--manifest", "m", "--truth", "t"}),
+              HasSubstr("--truth is for eval ava"));
+}
+
 TEST(ParseArgs, LaysFlagOverEnvironmentOverFileOverDefault) {
   const SettingsFile file("server = \"file:1\"\ntop-k = 7\njobs = 9\n");
   const Environment environment = {{"SCANLINE_SERVER", "env:2"}, {"SCANLINE_TOP_K", "8"}};
@@ -201,10 +245,11 @@ TEST(ParseArgs, RefusesWhatCannotBe) {
               HasSubstr("--end 1 is not after --start 2"));
   EXPECT_THAT(Refused({"classify"}), HasSubstr("no INPUT"));
   EXPECT_THAT(Refused({}), HasSubstr("Usage"));
-  EXPECT_THAT(Refused({"eval"}),
-              HasSubstr("expected eval classify or eval retrieval, found eval without a task"));
+  EXPECT_THAT(
+      Refused({"eval"}),
+      HasSubstr("expected eval classify, eval retrieval or eval ava, found eval without a task"));
   EXPECT_THAT(Refused({"eval", "detect"}),
-              HasSubstr("expected eval classify or eval retrieval, found eval detect\n"));
+              HasSubstr("expected eval classify, eval retrieval or eval ava, found eval detect\n"));
   EXPECT_THAT(Refused({"eval", "retreival"}), HasSubstr("did you mean retrieval?"));
   EXPECT_THAT(Refused({"eval", "retrieval"}), HasSubstr("of clips and captions"));
   EXPECT_THAT(Refused({"eval", "classify", "--manifest", "x", "--rerank"}),
@@ -229,9 +274,10 @@ TEST(ParseArgs, PrintsEachSettingWithItsOrigin) {
 
 TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
   const std::pair<const char*, Verb> verbs[] = {
-      {"classify", Verb::kClassify}, {"embed", Verb::kEmbed},   {"eval", Verb::kEval},
-      {"index", Verb::kIndex},       {"search", Verb::kSearch}, {"export", Verb::kExport},
-      {"models", Verb::kModels},     {"health", Verb::kHealth}, {"import", Verb::kImport}};
+      {"classify", Verb::kClassify}, {"detect", Verb::kDetect}, {"embed", Verb::kEmbed},
+      {"eval", Verb::kEval},         {"index", Verb::kIndex},   {"search", Verb::kSearch},
+      {"export", Verb::kExport},     {"models", Verb::kModels}, {"health", Verb::kHealth},
+      {"import", Verb::kImport}};
   for (const auto& [name, verb] : verbs) {
     const auto parsed = Parse({name, "--help"});
     const auto& reply = std::get<Reply>(parsed);
@@ -249,8 +295,9 @@ TEST(Help, FitsAScreenAndNamesEveryFlagAndTwoExamples) {
 }
 
 TEST(Help, NamesNoFlagThatThereIsNot) {
-  for (const Verb verb : {Verb::kClassify, Verb::kEmbed, Verb::kEval, Verb::kIndex, Verb::kSearch,
-                          Verb::kExport, Verb::kModels, Verb::kHealth, Verb::kImport}) {
+  for (const Verb verb :
+       {Verb::kClassify, Verb::kDetect, Verb::kEmbed, Verb::kEval, Verb::kIndex, Verb::kSearch,
+        Verb::kExport, Verb::kModels, Verb::kHealth, Verb::kImport}) {
     const std::vector<std::string> flags = FlagNames(verb);
     for (const auto word : absl::StrSplit(VerbHelp(verb), absl::ByAnyChar(" \n,;[]"))) {
       if (word.substr(0, 2) != "--") continue;

@@ -1,0 +1,189 @@
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "client/cli/ava_csv.h"
+#include "client/cli/ava_score.h"
+#include "client/cli/clip_run.h"
+#include "client/cli/csv.h"
+#include "client/cli/eval_run.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/report_json.h"
+#include "client/cli/table.h"
+#include "client/cli/verbs.h"
+#include "client/render/atomic_file.h"
+
+namespace scanline::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Names = std::map<int, std::string>;  // of the actions that are judged
+
+struct Report {
+  Args::Eval files;
+  AvaScores scores;
+  Names names;
+};
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) return absl::InvalidArgumentError(absl::StrCat("cannot read the file ", path));
+  return text;
+}
+
+// A line an action: its number, its name and, where it says so, 1 if it is judged or 0, with tabs
+// between them (assets/labels/ava.tsv).
+absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& what) {
+  Names names;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripSuffix(line, "\r");
+    if (line.empty()) continue;
+    const std::vector<std::string> fields = absl::StrSplit(line, '\t');
+    int action = 0;
+    const bool judged = fields.size() < 3 || fields[2] == "1";
+    if (fields.size() < 2 || !absl::SimpleAtoi(fields[0], &action) ||
+        (fields.size() > 2 && fields[2] != "0" && fields[2] != "1")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          what, ", line ", number, ": expected number<tab>name[<tab>0|1], found \"", line, "\""));
+    }
+    if (judged) names[action] = fields[1];
+  }
+  if (names.empty()) return absl::InvalidArgumentError(absl::StrCat(what, " names no action"));
+  return names;
+}
+
+absl::StatusOr<Report> Score(const Args::Eval& a) {
+  Report report{a, {}, {}};
+  AvaOptions options;
+  SCANLINE_ASSIGN_OR_RETURN(const std::string truth_text, ReadFile(a.truth));
+  SCANLINE_ASSIGN_OR_RETURN(const auto truths, ParseAvaTruth(truth_text, a.truth));
+  SCANLINE_ASSIGN_OR_RETURN(const std::string findings_text, ReadFile(a.detections));
+  SCANLINE_ASSIGN_OR_RETURN(const auto findings, ParseAvaFindings(findings_text, a.detections));
+  if (!a.exclude.empty()) {
+    SCANLINE_ASSIGN_OR_RETURN(const std::string text, ReadFile(a.exclude));
+    SCANLINE_ASSIGN_OR_RETURN(options.excluded, ParseAvaExclusions(text, a.exclude));
+  }
+  if (!a.actions.empty()) {
+    SCANLINE_ASSIGN_OR_RETURN(const std::string text, ReadFile(a.actions));
+    SCANLINE_ASSIGN_OR_RETURN(report.names, ParseActions(text, a.actions));
+    for (const auto& [action, name] : report.names) options.actions.insert(action);
+  }
+  report.scores = ScoreAva(truths, findings, options);
+  return report;
+}
+
+std::string NameOf(const Report& report, int action) {
+  const auto found = report.names.find(action);
+  return found == report.names.end() ? absl::StrCat("#", action) : found->second;
+}
+
+int64_t Happening(const AvaScores& scores) {
+  int64_t count = 0;
+  for (const AvaActionScores& row : scores.actions) count += row.truths > 0 ? 1 : 0;
+  return count;
+}
+
+std::string Percent(double share) {
+  return std::isfinite(share) ? absl::StrFormat("%.2f", 100 * share) : "-";
+}
+
+std::string ToTable(const Report& report, bool color) {
+  const AvaScores& scores = report.scores;
+  std::vector<std::vector<std::string>> cells;
+  for (const AvaActionScores& row : scores.actions) {
+    cells.push_back({absl::StrCat(row.action), NameOf(report, row.action),
+                     Percent(row.average_precision), absl::StrCat(row.truths),
+                     absl::StrCat(row.found), absl::StrCat(row.right)});
+  }
+  return absl::StrCat(
+      absl::StrFormat("frame mAP at IoU 0.5  %s %%  over %d actions and %d keyframes\n\n",
+                      Percent(scores.mean_average_precision), Happening(scores), scores.frames),
+      WholeTable({{"ID", 0, Align::kRight},
+                  {"ACTION"},
+                  {"AP %", 0, Align::kRight},
+                  {"TRUE", 0, Align::kRight},
+                  {"FOUND", 0, Align::kRight},
+                  {"RIGHT", 0, Align::kRight}},
+                 cells, color));
+}
+
+std::string ToCsv(const Report& report) {
+  std::string out =
+      CsvLine({"action", "label", "average_precision", "truths", "detections", "right"});
+  for (const AvaActionScores& row : report.scores.actions) {
+    const bool happens = std::isfinite(row.average_precision);
+    out += CsvLine({absl::StrCat(row.action), NameOf(report, row.action),
+                    happens ? CsvNumber(row.average_precision) : "", absl::StrCat(row.truths),
+                    absl::StrCat(row.found), absl::StrCat(row.right)});
+  }
+  return out;
+}
+
+std::string ToJson(const Report& report, int indent) {
+  const AvaScores& scores = report.scores;
+  Json json;
+  json["format"] = 1;
+  json["task"] = "ava";
+  json["truth"] = report.files.truth;
+  json["detections"] = report.files.detections;
+  json["exclude"] = report.files.exclude;
+  json["actions_file"] = report.files.actions;
+  json["min_iou"] = AvaOptions().min_iou;
+  json["frame_map"] = NumberJson(scores.mean_average_precision);
+  json["actions_that_happen"] = Happening(scores);
+  json["keyframes"] = scores.frames;
+  json["excluded_rows"] = scores.excluded_rows;
+  json["actions"] = Json::array();
+  for (const AvaActionScores& row : scores.actions) {
+    json["actions"].push_back({{"action", row.action},
+                               {"label", NameOf(report, row.action)},
+                               {"average_precision", NumberJson(row.average_precision)},
+                               {"truths", row.truths},
+                               {"detections", row.found},
+                               {"right", row.right}});
+  }
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int Fail(const absl::Status& status, int exit_code) {
+  SayOnError(status.message());
+  return exit_code;
+}
+
+}  // namespace
+
+int RunEvalAva(const Args& args, const Terminal& terminal) {
+  const auto report = Score(args.eval);
+  if (!report.ok()) return Fail(report.status(), kExitUsage);
+  if (Happening(report->scores) == 0) {
+    SayOnError(absl::StrCat(args.eval.truth, " has no action that is judged: no mAP"));
+  }
+  if (const std::string& folder = args.eval.output; !folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    const absl::Status written =
+        render::WriteFileWhole(folder + "/summary.json", ToJson(*report, 1));
+    if (!written.ok()) return Fail(written, kExitInputFailed);
+  }
+  return GiveReport(args, terminal, nullptr,
+                    {.table = [&](bool color) { return ToTable(*report, color); },
+                     .csv = [&] { return ToCsv(*report); },
+                     .json = [&](int indent) { return ToJson(*report, indent); }});
+}
+
+}  // namespace scanline::cli

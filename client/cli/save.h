@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/annotations.h"
+#include "client/cli/args.h"
+#include "client/cli/interrupt.h"
+
+namespace scanline::cli {
+
+// What a run can know before it asks the server about `files` of --save, whose names are good
+// (WrongSave): that there is exactly one input and that it is a file, that nothing is replaced
+// without `force` and the input never is, that the folders exist, and a font where one is needed.
+absl::Status CheckSave(const std::vector<std::string>& files, bool force,
+                       const std::vector<std::string>& inputs);
+
+// Writes `annotations` of the clip `input` as each of args.save, each whole or not at all; says
+// what keeps it from that. To the exit code.
+int Save(const Args& args, Interrupt& interrupt, const std::string& input,
+         const Annotations& annotations);
+
+}  // namespace scanline::cli
