@@ -31,8 +31,8 @@ class Demuxer {
                                                        LibavFindings* findings,
                                                        ByteSource::Access access = kAnywhere);
 
-  // The same for the file's sound: the stream that libav thinks best, or NOT_FOUND. decoder() is null
-  // where there is none for it.
+  // The same for the file's sound: the stream that libav thinks best, or NOT_FOUND. decoder() is
+  // null where there is none for it.
   static absl::StatusOr<std::unique_ptr<Demuxer>> OpenSound(ByteInput& input, int64_t max_pixels,
                                                             const Cancel& cancel,
                                                             LibavFindings* findings);

@@ -10,8 +10,8 @@
 #include "base/picture_geometry.h"
 #include "decode/decode_clip.h"
 #include "decode/resize.h"
-#include "tests/support/corpus.h"
 #include "tests/decode/made_clip.h"
+#include "tests/support/corpus.h"
 
 namespace scanline::testing {
 namespace {
