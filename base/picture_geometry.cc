@@ -40,8 +40,10 @@ PictureGeometry GeometryOf(const FrameSpec& spec, int width, int height, int spa
     const double scale = static_cast<double>(size) / shorter;
     g.full_width = width * scale;
     g.full_height = height * scale;
-    g.x = (width - shorter) / 2 * scale;  // whole pixels of the frame are left out
-    g.y = (height - shorter) / 2 * scale;
+    const int left = (width - shorter) / 2;  // whole pixels of the frame are left out
+    const int top = (height - shorter) / 2;
+    g.x = left * scale;
+    g.y = top * scale;
     return g;
   }
   const int full_width = Resized(size, width, shorter);

@@ -85,6 +85,7 @@ def report(args, layers):
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "commit": output_of("git", "rev-parse", "HEAD") or None,
         "changed_since_commit": changed, "machine": machine(),
+        "load_average_1_min_at_start": round(os.getloadavg()[0], 1),
         "rounds": args.rounds, "runs_a_round": args.runs, "layers": layers,
     }
 

@@ -115,6 +115,12 @@ absl::Status Client::Call(absl::Duration timeout,
 
 absl::Status Client::Explain(const grpc::Status& status, absl::Duration timeout) {
   const absl::Status plain = FromGrpcStatus(status);
+  // Nobody here cancelled the call: a server that stops ends those that it cannot finish so.
+  if (plain.code() == absl::StatusCode::kCancelled && !cancelled()) {
+    return MakeClientError(absl::StatusCode::kUnavailable, kConnectionFailed,
+                           absl::StrCat("the server at ", address_.host_port(), " (",
+                                        address_.origin, ") ended the call: ", plain.message()));
+  }
   if (!ErrorOf(plain).reason.empty()) return plain;
   if (plain.code() == absl::StatusCode::kUnimplemented) {
     return MakeClientError(absl::StatusCode::kUnavailable, kWrongProtocol,

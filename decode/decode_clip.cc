@@ -70,7 +70,10 @@ class ClipFiller {
       if (picture != nullptr && slot == 0 && shape_.width == 0) {
         SCANLINE_RETURN_IF_ERROR(ShapeBy(picture->source, clip));
       }
-      if (picture == nullptr || picture->shape != shape_) {
+      // One that was not known to be a keyframe is decoded again, since its watcher passed it over.
+      const bool unseen = picture != nullptr && plan.show_keyframes && !picture->keyframe &&
+                          keyframes_.count(frames_[slot]) != 0;
+      if (picture == nullptr || picture->shape != shape_ || unseen) {
         missing_.push_back(frames_[slot]);
         continue;
       }

@@ -130,6 +130,7 @@ absl::Status EarlyPictures::Run(ByteInput& input, const FrameSpec& spec, const D
     Picture& picture = pictures_[index];
     picture.source = source;
     picture.shape = shape;
+    picture.keyframe = wish == Wish::kKeyframe;
     picture.pixels.resize(bytes);
     SCANLINE_RETURN_IF_ERROR(maker.Store(shape, picture.pixels.data()));
     picture.sampled = {index, wanted.pts_seconds, /*corrupt=*/false};

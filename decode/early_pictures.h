@@ -27,6 +27,7 @@ class EarlyPictures {
     SampledFrame sampled;
     PictureSource source;
     PictureShape shape;
+    bool keyframe = false;        // shown as one
     std::vector<uint8_t> pixels;  // [spatial views] of `shape`
   };
 

@@ -93,7 +93,9 @@ absl::Status ApplyViews(const v1::SamplingSpec& asked, FrameSpec& spec) {
 }  // namespace
 
 absl::StatusOr<FrameSpec> ApplySampling(const v1::SamplingSpec& asked, const FrameSpec& model) {
-  FrameSpec spec = model;
+  // In place: g++ 12 takes the unset optional of a returned copy for uninitialised.
+  absl::StatusOr<FrameSpec> changed = model;
+  FrameSpec& spec = *changed;
   const auto own_count = static_cast<uint32_t>(spec.sampling.frames);
   if (asked.frame_count() != 0 && asked.frame_count() != own_count) {
     return FieldInvalid(
@@ -104,7 +106,7 @@ absl::StatusOr<FrameSpec> ApplySampling(const v1::SamplingSpec& asked, const Fra
   SCANLINE_RETURN_IF_ERROR(ApplyOffsets(asked, spec.sampling));
   SCANLINE_RETURN_IF_ERROR(ApplyWindows(asked, spec.sampling));
   SCANLINE_RETURN_IF_ERROR(ApplyViews(asked, spec));
-  return spec;
+  return changed;
 }
 
 }  // namespace scanline

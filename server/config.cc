@@ -29,6 +29,7 @@ Usage: scanline-server [OPTIONS]
   --listen HOST:PORT      gRPC address; port 0 lets the system choose (127.0.0.1:50051)
   --ops-listen HOST:PORT  /metrics, /livez, /readyz, /startupz (127.0.0.1:9090)
   --model DIR             a model folder; repeat it for more, the first is the default
+  --person-detector DIR   finds people for detect requests without boxes (what ./dev setup made)
   --workers N             forward passes at a time; 0: one a core (0)
   --threads N             threads of one forward pass (1)
   --decode-threads N      clips decoded at a time; 0: one a core (0)
@@ -56,6 +57,8 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--model", s.models, "model folder, repeatable; none: the one that came along")
       ->expected(1)
       ->take_all();
+  app.add_option("--person-detector", s.person_detector,
+                 "folder of the person detector; none: the one that ./dev setup made, if any");
   app.add_option("--workers", s.workers, "forward passes at a time; 0: one a core")
       ->check(Range(0, 1024));
   app.add_option("--threads", s.threads, "threads of one forward pass")->check(Range(1, 1024));

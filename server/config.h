@@ -41,6 +41,7 @@ struct Settings {
   int max_texts = 1000;             // of a request
   int64_t max_text_bytes = 4096;    // of one of them
   int max_boxes = 1000;             // of a request
+  std::string person_detector;      // folder; empty: where ./dev setup puts it, if it is there
   double default_deadline = 60;     // seconds
   double max_deadline = 600;        // seconds
   double lame_duck = 5;             // seconds

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "model/match.h"
 #include "server/field_error.h"
+#include "server/read_detect.h"
 
 namespace scanline {
 namespace {
@@ -53,9 +54,11 @@ absl::StatusOr<TaskSet> ReadTasks(const v1::AnalysisSpec& spec, const ServedMode
     tasks.classify |= task == v1::TASK_CLASSIFY;
     tasks.embed |= task == v1::TASK_EMBED;
     tasks.match |= task == v1::TASK_MATCH_TEXT;
+    tasks.detect |= task == v1::TASK_DETECT_ACTIONS;
     const bool is_served = (task == v1::TASK_CLASSIFY && served.classify) ||
                            (task == v1::TASK_EMBED && served.embed) ||
-                           (task == v1::TASK_MATCH_TEXT && served.match);
+                           (task == v1::TASK_MATCH_TEXT && served.match) ||
+                           (task == v1::TASK_DETECT_ACTIONS && served.detect);
     if (is_served) continue;
     const std::string& name = v1::Task_Name(static_cast<v1::Task>(task));
     return Unsupported(
@@ -263,6 +266,7 @@ absl::StatusOr<Request> ReadRequest(const v1::AnalysisSpec& spec, const std::str
   SCANLINE_ASSIGN_OR_RETURN(request.answer, ReadAnswerOptions(spec));
   request.answer.tasks = tasks;
   SCANLINE_RETURN_IF_ERROR(ReadMatchTexts(spec.match_text(), request));
+  SCANLINE_RETURN_IF_ERROR(ReadDetect(spec.detect(), limits, request));
   request.allow_partial = spec.allow_partial();
   return request;
 }

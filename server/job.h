@@ -29,6 +29,7 @@ struct Job {
   absl::Time entered;  // the present stage
   Timing timing;
   Clip clip;
+  ClipPeople people;
   bool decoded = false;
   int64_t cost = 0;  // token equivalents of its run (server/cost.h)
   Usage usage;

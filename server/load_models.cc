@@ -1,5 +1,6 @@
 #include "server/load_models.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,10 +11,14 @@
 #include "base/status_macros.h"
 #include "model/bundle.h"
 #include "model/predictor.h"
+#include "server/load_person_finder.h"
 
 namespace scanline {
 
-absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& settings) {
+namespace {
+
+absl::StatusOr<std::shared_ptr<ServedModel>> Load(const std::string& folder,
+                                                  const Settings& settings) {
   SCANLINE_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelBundle> bundle,
                             ModelBundle::Load(folder));
   auto model = std::make_shared<ServedModel>();
@@ -25,6 +30,25 @@ absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& se
   return model;
 }
 
+absl::Status AddPersonFinder(const Settings& settings,
+                             std::vector<std::shared_ptr<ServedModel>>& models) {
+  const bool needed = std::any_of(models.begin(), models.end(),
+                                  [](const auto& model) { return model->tasks().detect; });
+  if (!needed && settings.person_detector.empty()) return absl::OkStatus();
+  SCANLINE_ASSIGN_OR_RETURN(const PersonFinder finder,
+                            LoadPersonFinder(settings.person_detector, settings.threads));
+  for (const auto& model : models) {
+    if (model->tasks().detect) model->find_people = finder;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& settings) {
+  return Load(folder, settings);
+}
+
 absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
   SCANLINE_RETURN_IF_ERROR(CheckKernel(settings.kernel));
   std::vector<std::string> folders = settings.models;
@@ -33,10 +57,10 @@ absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
                               DefaultBundle(std::filesystem::read_symlink("/proc/self/exe")));
     folders.push_back(folder);
   }
-  std::vector<ModelPtr> models;
+  std::vector<std::shared_ptr<ServedModel>> models;
   std::map<std::string, std::string> folder_of;
   for (const std::string& folder : folders) {
-    SCANLINE_ASSIGN_OR_RETURN(ModelPtr model, LoadModel(folder, settings));
+    SCANLINE_ASSIGN_OR_RETURN(std::shared_ptr<ServedModel> model, Load(folder, settings));
     const auto [at, is_new] = folder_of.emplace(model->full_name(), folder);
     if (!is_new) {
       return MakeError(Reason::kBundleInvalid,
@@ -45,7 +69,8 @@ absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
     }
     models.push_back(std::move(model));
   }
-  return models;
+  SCANLINE_RETURN_IF_ERROR(AddPersonFinder(settings, models));
+  return std::vector<ModelPtr>(models.begin(), models.end());
 }
 
 DecodeLimits DecodeLimitsOf(const Settings& settings) {

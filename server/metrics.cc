@@ -179,6 +179,7 @@ void Metrics::RecordRequest(const RequestRecord& record) {
   m.ObserveStage("receive", record.timing.receive);
   m.ObserveStage("decode_queue", record.timing.decode_queue);
   m.ObserveStage("decode", record.timing.decode);
+  m.ObserveStage("find_people", record.timing.find_people);
   m.ObserveStage("batch_queue", record.timing.batch_queue);
   m.ObserveStage("inference", record.timing.inference);
   if (record.input_bytes > 0) {

@@ -29,6 +29,24 @@ int64_t ReceivedBytes(const Request& request) {
   return request.clip_bytes() + request.text_bytes();
 }
 
+// So does the time in which people were looked for as finding them.
+void ChargeFinding(absl::Duration finding, Job& job) {
+  if (!job.request.people.find) return;
+  job.timing.find_people = finding;
+  job.entered += finding;
+}
+
+// Who is in the clip, and where in the pictures that the model sees.
+absl::Status SetPeople(PeopleOfKeyframes found, Job& job) {
+  const Request& request = job.request;
+  if (!request.answer.tasks.detect) return absl::OkStatus();
+  SCANLINE_ASSIGN_OR_RETURN(PeopleOfKeyframes people,
+                            PeopleOf(request.people, job.clip, std::move(found)));
+  job.people = PlacePeople(std::move(people), job.clip, request.frame_spec,
+                           request.model->config.detect->inclusive);
+  return absl::OkStatus();
+}
+
 // The clip's bytes are no longer needed: only its pictures and the texts are held from here on.
 void ReleaseInput(Job& job) {
   if (job.request.upload() != nullptr) job.input_bytes = ReceivedBytes(job.request);
@@ -38,13 +56,26 @@ void ReleaseInput(Job& job) {
       job.request.text_bytes());
 }
 
+// Of the clip's shape, which differs from clip to clip where pictures keep their aspect.
+int64_t TokensPerView(const BackboneConfig& backbone, const Clip& clip) {
+  return int64_t{backbone.steps()} * (clip.height / backbone.patch) * (clip.width / backbone.patch);
+}
+
+int64_t WindowViews(const Clip& clip) {
+  return std::count_if(clip.views.begin(), clip.views.end(),
+                       [](const View& view) { return view.window >= 0; });
+}
+
 int64_t CostOf(const Job& job) {
   const Request& request = job.request;
   const ModelConfig& config = request.model->config;
-  const auto views = static_cast<int64_t>(job.clip.views.size());
-  int64_t cost = request.model->tokens_per_view() * views + TextCost(config, request.texts);
-  if (request.answer.tasks.rerank) cost += RerankCost(config, request.texts, views);
-  return cost;
+  const std::vector<bool> run = ViewsRun(job.clip, request.answer.tasks, job.people);
+  int64_t cost =
+      TokensPerView(config.backbone, job.clip) * std::count(run.begin(), run.end(), true);
+  cost += TextCost(config, request.texts);
+  if (request.answer.tasks.rerank) cost += RerankCost(config, request.texts, WindowViews(job.clip));
+  // Where nobody is seen nothing is run, and the queue still counts in units of work.
+  return std::max<int64_t>(1, cost);
 }
 
 // One server that takes texts keeps room for both kinds of work.
@@ -61,6 +92,7 @@ std::string TaskLabel(const Request& request) {
   if (tasks.classify) names.push_back("classify");
   if (tasks.embed) names.push_back("embed");
   if (tasks.match) names.push_back("match_text");
+  if (tasks.detect) names.push_back("detect_actions");
   return absl::StrJoin(names, "+");
 }
 
@@ -75,7 +107,8 @@ PredictItem ItemOf(const Job& job) {
   return {.clip = request.has_clip() ? &job.clip : nullptr,
           .cancel = &request.cancel,
           .tasks = request.answer.tasks,
-          .texts = request.texts.empty() ? nullptr : &request.texts};
+          .texts = request.texts.empty() ? nullptr : &request.texts,
+          .people = request.answer.tasks.detect ? &job.people.seen : nullptr};
 }
 
 absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
@@ -85,6 +118,7 @@ absl::StatusOr<Reply> MakeReply(Job& job, absl::StatusOr<Prediction> outcome) {
   reply.answer = job.request.answer;
   reply.prompts = job.request.prompts;
   reply.clip = std::move(job.clip);
+  reply.people = std::move(job.people);
   if (!reply.answer.return_frames) std::vector<uint8_t>().swap(reply.clip.pixels);
   std::vector<float>().swap(reply.clip.tensor);
   reply.prediction = *std::move(outcome);
@@ -226,8 +260,8 @@ Snapshot Pipeline::snapshot() const {
 // A decoder may be done before the last byte has come: at an error, or where what follows is not
 // looked at. What was sent must still be what was announced before it gets an answer, or before
 // its bytes are blamed.
-absl::StatusOr<Clip> Pipeline::DecodeInput(const Job& job) {
-  absl::StatusOr<Clip> clip = decode_(job.request);
+absl::StatusOr<DecodedClip> Pipeline::DecodeInput(const Job& job) {
+  absl::StatusOr<DecodedClip> clip = decode_(job.request);
   const UploadPtr* const upload = job.request.upload();
   if (upload == nullptr) return clip;
   (*upload)->Discard();
@@ -242,11 +276,14 @@ void Pipeline::DecodeJob(JobPtr job) {
     return Finish(std::move(job), std::move(dead));
   }
   job->Enter(Stage::kDecode, absl::Now());
-  absl::StatusOr<Clip> clip = DecodeInput(*job);
+  absl::StatusOr<DecodedClip> decoded = DecodeInput(*job);
   ChargeWaiting(*job);
-  if (!clip.ok()) return Finish(std::move(job), std::move(clip).status());
-  job->clip = *std::move(clip);
+  if (!decoded.ok()) return Finish(std::move(job), std::move(decoded).status());
+  ChargeFinding(decoded->finding, *job);
+  job->clip = std::move(decoded->clip);
   job->decoded = true;
+  absl::Status people = SetPeople(std::move(decoded->found), *job);
+  if (!people.ok()) return Finish(std::move(job), std::move(people));
   ReleaseInput(*job);
   QueueForBatch(std::move(job));
 }

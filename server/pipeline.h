@@ -33,7 +33,7 @@ struct PipelineOptions {
 // success and failure alike. docs/life_of_a_request.md walks through it.
 class Pipeline {
  public:
-  using Decode = std::function<absl::StatusOr<Clip>(const Request&)>;
+  using Decode = std::function<absl::StatusOr<DecodedClip>(const Request&)>;
 
   // `decode` runs on the decode threads; `metrics` is borrowed.
   Pipeline(const PipelineOptions& options, const ModelTable& models, Decode decode,
@@ -71,7 +71,7 @@ class Pipeline {
 
  private:
   absl::Status Admit(Job& job);
-  absl::StatusOr<Clip> DecodeInput(const Job& job);
+  absl::StatusOr<DecodedClip> DecodeInput(const Job& job);
   void DecodeJob(JobPtr job);
   void QueueForBatch(JobPtr job);
   void RunBatch(Predictor& predictor, std::vector<JobPtr> batch);

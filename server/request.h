@@ -12,6 +12,7 @@
 #include "base/cancel.h"
 #include "base/clip.h"
 #include "model/predictor.h"
+#include "server/people.h"
 #include "server/served_model.h"
 #include "server/upload.h"
 
@@ -52,6 +53,9 @@ struct AnswerOptions {
   bool skip_normalize = false;     // embeddings as they are before any normalisation
   bool window_embeddings = false;  // those of the windows follow the clip's in `embeddings` too
   bool return_frames = false;
+  int top_actions = 0;         // of a person; 0: all
+  float min_action_score = 0;  // those below it are left out
+  bool link_tracks = false;
 };
 
 struct Request {
@@ -67,6 +71,7 @@ struct Request {
   std::vector<std::string> texts;
   int prompts = 1;
   FrameSpec frame_spec;  // the model's own with the request's overrides
+  PeopleSpec people;     // with the task detect
   bool allow_partial = false;
   AnswerOptions answer;
   absl::Time received;
@@ -98,6 +103,8 @@ struct Timing {
   std::optional<absl::Duration> decode;
   std::optional<absl::Duration> batch_queue;
   std::optional<absl::Duration> inference;
+  // While frames were decoded, and not counted there; empty where nobody was looked for.
+  std::optional<absl::Duration> find_people;
   absl::Duration total;
 };
 
@@ -115,6 +122,7 @@ struct Reply {
   AnswerOptions answer;
   int prompts = 1;  // of prediction.texts that stand for one text of the request
   Clip clip;        // without pixels, unless answer.return_frames
+  ClipPeople people;
   Prediction prediction;
   Timing timing;
   Usage usage;

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -60,6 +61,13 @@ void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duratio
   });
   LogInfo("ready grpc_port=%d ops_port=%d models=%s kernel=%s seconds=%.3f", app.grpc_port(),
           app.ops_port(), names, app.kernel(), absl::ToDoubleSeconds(took));
+  const bool blind = std::any_of(models.begin(), models.end(), [](const ModelPtr& model) {
+    return model->tasks().detect && !model->find_people;
+  });
+  if (!blind) return;
+  LogInfo(
+      "no person detector: people are not looked for, so detect requests need boxes; "
+      "./dev setup makes one, --person-detector names one");
 }
 
 std::string Address(const std::string& listen, int port) {

@@ -21,6 +21,7 @@ TaskSet ServedModel::tasks() const {
     tasks.classify |= task == "classify";
     tasks.embed |= task == "embed";
     tasks.match |= task == "match";
+    tasks.detect |= task == "detect";
   }
   return tasks;
 }

@@ -9,16 +9,19 @@
 #include "absl/strings/string_view.h"
 #include "model/config.h"
 #include "model/predictor.h"
+#include "server/people.h"
 
 namespace scanline {
 
-// One loaded model as the server sees it: what it says of itself, and how a worker gets its own
-// predictor. Shared read-only; requests hold it, so that it outlives them.
+// One loaded model as the server sees it: what it says of itself, how a worker gets its own
+// predictor, and who finds people for it. Shared read-only; requests hold it, so that it outlives
+// them.
 struct ServedModel {
   ModelConfig config;
   std::string weights_sha256;
   float temperature = 0;  // of TextMatch.score; 0: takes no texts
   std::function<absl::StatusOr<std::unique_ptr<Predictor>>()> make_predictor;
+  PersonFinder find_people;  // null: actions are detected of given boxes alone
 
   std::string name() const;       // "models/tagger-24"
   std::string full_name() const;  // "models/tagger-24@1.0.0"

@@ -7,6 +7,7 @@
 
 #include "model/classify.h"
 #include "model/match.h"
+#include "server/detections.h"
 #include "server/texts.h"
 
 namespace scanline {
@@ -29,11 +30,13 @@ void SetClasses(const std::vector<ClassScore>& best_first, const ClassifyConfig&
   }
 }
 
-// The frames of every view in order, temporal-view-major; the spatial views of one share them.
-void SetSampledFrames(const Clip& clip, v1::SamplingReport* report) {
+// The frames of every view that was run in order, temporal-view-major; the spatial views of one
+// share them.
+void SetSampledFrames(const Clip& clip, const std::vector<bool>& run, v1::SamplingReport* report) {
   std::set<int> seen;
-  for (const View& view : clip.views) {
-    if (view.spatial_view != 0) continue;
+  for (size_t v = 0; v < clip.views.size(); ++v) {
+    const View& view = clip.views[v];
+    if (view.spatial_view != 0 || !run[v]) continue;
     std::set<int64_t> in_view;
     for (const int picture : view.pictures) {
       const int place = picture / clip.spatial_views;
@@ -52,8 +55,9 @@ void SetSampledFrames(const Clip& clip, v1::SamplingReport* report) {
   }
 }
 
-void SetSampling(const Clip& clip, v1::SamplingReport* report) {
-  SetSampledFrames(clip, report);
+void SetSampling(const Reply& reply, v1::SamplingReport* report) {
+  const Clip& clip = reply.clip;
+  SetSampledFrames(clip, ViewsRun(clip, reply.answer.tasks, reply.people), report);
   // Offsets are one a frame or none: a file without any timestamps has none.
   if (report->frame_offsets_size() != report->frame_indices_size()) report->clear_frame_offsets();
   report->set_codec(clip.source.codec);
@@ -72,6 +76,9 @@ void SetTiming(const Timing& timing, v1::Timing* message) {
   *message->mutable_batch_queue() = or_zero(timing.batch_queue);
   *message->mutable_inference() = or_zero(timing.inference);
   *message->mutable_total() = ToProto(timing.total);
+  if (timing.find_people.has_value()) {
+    *message->mutable_find_people() = ToProto(*timing.find_people);
+  }
 }
 
 void SetUsage(const Usage& usage, v1::Usage* message) {
@@ -165,13 +172,17 @@ v1::Task TaskOf(const std::string& name) {
   if (name == "classify") return v1::TASK_CLASSIFY;
   if (name == "embed") return v1::TASK_EMBED;
   if (name == "match") return v1::TASK_MATCH_TEXT;
+  if (name == "detect") return v1::TASK_DETECT_ACTIONS;
   return v1::TASK_UNSPECIFIED;
 }
 
 v1::ScoreKind ScoreKindOf(const ModelConfig& config) {
-  if (config.classify.labels.empty()) return v1::SCORE_KIND_COSINE;
-  return config.classify.score == ScoreKind::kSigmoid ? v1::SCORE_KIND_SIGMOID
-                                                      : v1::SCORE_KIND_SOFTMAX;
+  ScoreKind kind = config.classify.score;
+  if (config.classify.labels.empty()) {
+    if (!config.detect.has_value()) return v1::SCORE_KIND_COSINE;
+    kind = config.detect->score;
+  }
+  return kind == ScoreKind::kSigmoid ? v1::SCORE_KIND_SIGMOID : v1::SCORE_KIND_SOFTMAX;
 }
 
 // What it says of texts, where it takes any.
@@ -205,7 +216,8 @@ void ToProto(const Reply& reply, v1::ClipResult* result) {
   if (reply.answer.tasks.classify) SetAllClasses(reply, result);
   if (reply.answer.tasks.embed) SetEmbeddings(reply, result);
   if (reply.answer.tasks.match) SetMatches(reply, result);
-  SetSampling(reply.clip, result->mutable_sampling());
+  if (reply.answer.tasks.detect) SetDetections(reply, result);
+  SetSampling(reply, result->mutable_sampling());
   SetTiming(reply.timing, result->mutable_timing());
   SetUsage(reply.usage, result->mutable_usage());
   AddWarnings(reply.clip.notices, result->mutable_warnings());
@@ -234,10 +246,15 @@ void ToProto(const ServedModel& model, v1::Model::State state, v1::Model* messag
   message->set_tokens_per_clip(static_cast<uint32_t>(model.tokens_per_view()));
   message->set_weights_sha256(model.weights_sha256);
   message->set_precision("fp32");
-  for (const std::string& label : config.classify.labels) message->add_labels(label);
+  // Of a model without classes those of what people do.
+  const bool of_people = config.classify.labels.empty() && config.detect.has_value();
+  for (const std::string& label : of_people ? config.detect->labels : config.classify.labels) {
+    message->add_labels(label);
+  }
   message->set_labels_source(config.labels_source);
   message->set_license(config.license);
   message->set_score_kind(ScoreKindOf(config));
+  message->set_finds_people(model.find_people != nullptr);
   if (config.embed.has_value()) {
     message->set_embedding_dim(static_cast<uint32_t>(config.embed->dim));
   }

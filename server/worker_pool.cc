@@ -34,6 +34,8 @@ Clip WarmUpClip(const ModelConfig& config) {
   view.pictures.resize(frames);
   std::iota(view.pictures.begin(), view.pictures.end(), 0);
   clip.views.push_back(std::move(view));
+  if (config.detect.has_value())
+    clip.keyframes.push_back({.width = clip.width, .height = clip.height});
   return clip;
 }
 
@@ -42,6 +44,8 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakeWarm(const ServedModel& model) {
   const Clip clip = WarmUpClip(model.config);
   const Cancel never;
   PredictItem item{.clip = &clip, .cancel = &never, .tasks = model.tasks()};
+  const std::vector<std::vector<PersonInPicture>> people = {{{{0, 0, 1, 1}, 1}}};
+  if (item.tasks.detect) item.people = &people;
   std::vector<std::string> texts;
   if (model.takes_texts()) texts.push_back(KnownWord(*model.config.text_tower));
   item.tasks.match = !texts.empty() && !texts[0].empty();

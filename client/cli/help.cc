@@ -239,8 +239,7 @@ What it is
 What the file does not say (unset: as it was trained)
   --mixer PRESET         videomamba, videomambapro_v1, _v2, _intended, _paper
   --frames N             a view;  --size PX  its side; interpolates embeddings
-  --tubelet N            frames a patch spans, for image models [1]
-  --detect               the head is of boxes, as AVA's, not of clips
+  --tubelet N            frames a patch, of images [1];  --detect  head of boxes
   --rule RULE            k400_sparse, k400_dense, ssv2, uniform, middle
   --temporal-views N     stretches to average;  --spatial-views N  crops
                          [ssv2: rule ssv2, 2 x 3; else k400_sparse, 4 x 3]

@@ -52,7 +52,7 @@ int RankOfFirstRight(absl::Span<const ItemScore> items, absl::Span<const size_t>
   for (size_t i = 0; i < items.size(); ++i) {
     if (next_right < right.size() && right[next_right] == i) {
       ++next_right;
-    } else if (items[i] >= best) {
+    } else if (!(items[i] < best)) {
       ++rank;
     }
   }
@@ -73,7 +73,7 @@ RetrievalScores ScoreRetrieval(size_t queries,
     bool found = false;
     for (size_t i = 0; i < items.size(); ++i) {  // The first wrong one of the best.
       if (std::binary_search(right.begin(), right.end(), i)) continue;
-      if (!found || items[i] > items[miss.first]) miss.first = i;
+      if (!found || items[miss.first] < items[i]) miss.first = i;
       found = true;
     }
     scores.misses.push_back(miss);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -21,7 +20,9 @@ inline constexpr double kNotReranked = -100;
 struct ItemScore {
   double match = kNotReranked;
   double similarity = 0;
-  auto operator<=>(const ItemScore&) const = default;
+  bool operator<(const ItemScore& other) const {
+    return match != other.match ? match < other.match : similarity < other.similarity;
+  }
 };
 
 // The dot product, which is the similarity of a clip's and a text's vector as the model scores them

@@ -13,7 +13,7 @@ namespace scanline::cli {
 struct Hit {
   Moment moment;
   std::optional<float> match_logit;  // with rerank
-  bool missing = false;               // the file is gone
+  bool missing = false;              // the file is gone
 };
 
 // All hits, best first, in one format. JSON: {"rank", "score", "match_logit", "path", "start_s",

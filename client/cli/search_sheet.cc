@@ -1,5 +1,6 @@
 #include "client/cli/search_sheet.h"
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -14,7 +15,7 @@ namespace scanline::cli {
 namespace {
 
 std::string Clock(double seconds) {
-  const auto tenths = static_cast<int64_t>(seconds * 10 + 0.5);
+  const auto tenths = static_cast<int64_t>(std::llround(seconds * 10));
   const int64_t whole = tenths / 10;
   std::string text = absl::StrFormat("%d:%02d.%d", whole / 60 % 60, whole % 60, tenths % 10);
   if (whole < 3600) return text;
@@ -48,7 +49,8 @@ absl::Status SaveSheet(const Args::Search& args, const std::string& model,
     for (size_t i = 0; i < places.size(); ++i) {
       render::SheetTile& tile = tiles[places[i]];
       if (!frames.ok()) {
-        tile.lines.push_back(hits[places[i]].missing ? "no such file any more" : "cannot be read");
+        tile.lines.emplace_back(hits[places[i]].missing ? "no such file any more"
+                                                        : "cannot be read");
         continue;
       }
       render::TimedFrame& frame = (*frames)[i];

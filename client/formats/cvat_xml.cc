@@ -24,12 +24,11 @@ std::string XmlText(absl::string_view text) {
                          static_cast<utf8proc_ssize_t>(text.size()), &code);
     const absl::string_view letter = text.substr(0, bytes > 0 ? static_cast<size_t>(bytes) : 1);
     text.remove_prefix(letter.size());
-    if (bytes <= 0 || code == 0xFFFE || code == 0xFFFF) {
+    const bool space = code == '\t' || code == '\n' || code == '\r';
+    if (bytes <= 0 || code == 0xFFFE || code == 0xFFFF || (code < 0x20 && !space)) {
       out += "\xEF\xBF\xBD";
-    } else if (code == '\t' || code == '\n' || code == '\r') {
+    } else if (space) {
       absl::StrAppend(&out, "&#", code, ";");
-    } else if (code < 0x20) {
-      out += "\xEF\xBF\xBD";
     } else if (code == '&') {
       out += "&amp;";
     } else if (code == '<') {
@@ -52,7 +51,9 @@ std::string Attribute(absl::string_view name, absl::string_view value) {
 std::string ActionsOf(const Detection& detection) {
   nlohmann::ordered_json actions = nlohmann::ordered_json::array();
   for (const ScoredClass& action : detection.classes) {
-    actions.push_back({{"id", action.id}, {"label", action.label}, {"score", std::round(action.score * 1e6) / 1e6}});
+    actions.push_back({{"id", action.id},
+                       {"label", action.label},
+                       {"score", std::round(action.score * 1e6) / 1e6}});
   }
   return actions.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -27,6 +27,6 @@ struct IndexInfo {
 std::string IndexInfoJson(const IndexInfo& info);
 
 // INVALID_ARGUMENT with the key that is missing or wrong; unknown keys are left alone.
-absl::StatusOr<IndexInfo> ParseIndexInfo(absl::string_view json);
+absl::StatusOr<IndexInfo> ParseIndexInfo(absl::string_view text);
 
 }  // namespace scanline

@@ -94,11 +94,11 @@ void Rows(const Attention<float>& op, int row, const Scratch& scratch) {
 
 bool TakesAttentionAvx2(const Attention<float>& op) { return op.dim % kLanes == 0; }
 
-void AttentionAvx2(const Attention<float>& op, float* memory) {
-  const Scratch scratch = Transpose(op, memory);
+void AttentionAvx2(const Attention<float>& op, float* scratch) {
+  const Scratch parts = Transpose(op, scratch);
   int row = 0;
-  for (; row + kQueries <= op.queries; row += kQueries) Rows<kQueries>(op, row, scratch);
-  for (; row < op.queries; ++row) Rows<1>(op, row, scratch);
+  for (; row + kQueries <= op.queries; row += kQueries) Rows<kQueries>(op, row, parts);
+  for (; row < op.queries; ++row) Rows<1>(op, row, parts);
 }
 
 }  // namespace scanline

@@ -10,11 +10,11 @@ namespace scanline {
 namespace {
 
 // Of `inner`: a block of a panel and of some tens of rows stay in the second-level cache.
-constexpr int kInnerBlock = 768;
+inline constexpr int kInnerBlock = 768;
 
 // Floats of a panel that are asked for ahead of their use. With few rows the weights stream from
 // memory, and the hardware's own prefetching stops at every page: 1.7 times as fast with it.
-constexpr int kAhead = 64 * kPanel;
+inline constexpr int kAhead = 64 * kPanel;
 
 // A few rows times one panel: out = (first ? 0 : out) + x w^T over `count` of `inner`.
 struct Tile {

@@ -57,9 +57,9 @@ TEST(Examples, WhatTheVectorDatabaseLoadersReadIsWhatExportAndEmbedWrite) {
         words, {.env = {"SCANLINE_SERVER=" + server.host_port()}, .out_file = out});
     EXPECT_EQ(result.exit_code, 0) << result.err;
   };
-  const std::string index = scratch.Path("idx"), moments = scratch.Path("moments.jsonl");
-  const std::string query = scratch.Path("query.ndjson");
-  scanline({"index", kClip, "-o", index}, scratch.Path("said"));
+  const std::string index = scratch.Path("idx"), moments = scratch.Write("moments.jsonl", "");
+  const std::string query = scratch.Write("query.ndjson", "");
+  scanline({"index", kClip, "-o", index}, scratch.Write("said", ""));
   scanline({"export", index, "--to", "jsonl"}, moments);
   scanline({"embed", "--text", "the camera zooms in", "--format", "ndjson"}, query);
   const std::string program =

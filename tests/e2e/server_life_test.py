@@ -43,6 +43,7 @@ def test_settings_errors_exit_with_2_and_say_why(tmp_path):
                             (("--model", str(MODEL), "--model", str(MODEL)),
                              "two models are called models/tagger24@1.0.0"),
                             (("--upload-dir", str(tmp_path / "none")), "--upload-dir, found"),
+                            (("--person-detector", str(tmp_path)), "person detector in"),
                             (("--model", str(tmp_path)), "config.json")]:
         done = run(*flags)
         assert done.returncode == 2, done.stderr

@@ -209,7 +209,8 @@ def test_windows_have_vectors_of_their_own_whose_mean_is_the_clips(server):
 
 def test_the_model_says_what_it_takes(server):
     answer = server.models.GetModel(pb.GetModelRequest(), timeout=10)
-    assert list(answer.model.tasks) == [pb.TASK_CLASSIFY, pb.TASK_EMBED, pb.TASK_MATCH_TEXT]
+    assert list(answer.model.tasks) == [pb.TASK_CLASSIFY, pb.TASK_EMBED, pb.TASK_MATCH_TEXT,
+                                        pb.TASK_DETECT_ACTIONS]
     assert answer.model.embedding_dim == 64
     assert list(answer.model.prompts) == ["{}"]
     assert answer.model.max_text_tokens == 24

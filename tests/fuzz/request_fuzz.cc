@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -38,6 +40,17 @@ ModelPtr MakeTextModel(const FrameSpec& spec) {
   return model;
 }
 
+// One of boxes, with somebody who finds people.
+ModelPtr MakeDetectModel(const FrameSpec& spec) {
+  auto model = std::make_shared<ServedModel>(*MakeModel("people", spec));
+  model->config.tasks = {"classify", "detect"};
+  model->config.detect = DetectConfig{.labels = {"walks"}, .box_frame = 1};
+  model->find_people = [](const FullFrame&, float) -> absl::StatusOr<std::vector<PersonBox>> {
+    return std::vector<PersonBox>();
+  };
+  return model;
+}
+
 // One whose own rule has windows, as the default model's has, and one of Kinetics' views.
 const ModelTable& Models() {
   static const auto* const kModels = [] {
@@ -51,8 +64,8 @@ const ModelTable& Models() {
     FrameSpec views;
     views.sampling = {.rule = SamplingRule::kK400Sparse, .frames = 4, .temporal_views = 4};
     views.spatial_views = 3;
-    return new ModelTable(
-        {MakeModel("windows", windows), MakeModel("views", views), MakeTextModel(views)});
+    return new ModelTable({MakeModel("windows", windows), MakeModel("views", views),
+                           MakeTextModel(views), MakeDetectModel(windows)});
   }();
   return *kModels;
 }
@@ -88,6 +101,27 @@ void CheckSpec(const Request& request) {
   for (const PlannedView& view : plan->views) {
     for (const int64_t frame : view.frames) SCANLINE_CHECK(frame >= 0 && frame < 100);
   }
+}
+
+// Boxes are within the frame and the limit, one list a moment or one for all, and there only where
+// they are read.
+void CheckPeople(const Request& request, const RequestLimits& limits) {
+  const auto& keyframes = request.frame_spec.sampling.keyframes;
+  SCANLINE_CHECK(keyframes.has_value() == request.answer.tasks.detect);
+  if (!keyframes) return;
+  const auto& boxes = request.people.boxes;
+  SCANLINE_CHECK(request.people.find == boxes.empty());
+  SCANLINE_CHECK(request.people.find ||
+                 boxes.size() == std::max<size_t>(1, keyframes->seconds.size()));
+  size_t count = 0;
+  for (const auto& of_moment : boxes) {
+    count += of_moment.size();
+    for (const Box& box : of_moment) {
+      SCANLINE_CHECK(box.x_min >= 0 && box.x_min < box.x_max && box.x_max <= 1);
+      SCANLINE_CHECK(box.y_min >= 0 && box.y_min < box.y_max && box.y_max <= 1);
+    }
+  }
+  SCANLINE_CHECK(count <= static_cast<size_t>(limits.max_boxes));
 }
 
 // The texts are within the limits, in whole groups of prompts, and there only where they are read;
@@ -126,6 +160,7 @@ void TryClip(const uint8_t* data, size_t size, const RequestLimits& limits) {
   if (!request.ok()) return CheckRefusal(request.status());
   CheckSpec(*request);
   CheckTexts(*request, limits);
+  CheckPeople(*request, limits);
   CheckInput(*request, limits);
 }
 
@@ -146,6 +181,7 @@ void TryUpload(const uint8_t* data, size_t size, const RequestLimits& limits) {
   if (!request.ok()) return CheckRefusal(request.status());
   CheckSpec(*request);
   CheckTexts(*request, limits);
+  CheckPeople(*request, limits);
   const UploadClaim claim = ClaimOf(message.start());
   SCANLINE_CHECK(claim.bytes >= 0 && claim.bytes <= limits.max_upload_bytes);
   SCANLINE_CHECK(claim.sha256.empty() || claim.sha256.size() == 32);
@@ -161,7 +197,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                 .max_upload_bytes = 4096,
                                 .max_pixels = 64,
                                 .max_texts = 3,
-                                .max_text_bytes = 16};
+                                .max_text_bytes = 16,
+                                .max_boxes = 3};
   TryClip(data, size, limits);
   TryUpload(data, size, limits);
   TryTexts(data, size, limits);

@@ -49,7 +49,9 @@ class Gate {
 // Answers that depend on the item alone. Of a clip: class 0 gets the sum of the pixels, and the
 // vector is (1, 0) where it is black, else (0, 1). Of a text: (1, 0) where it says "black", else
 // (0, 1); its words are its tokens, of which it reads four, and "zebra" is not known; an empty one
-// is FIELD_INVALID. `before` runs in each Predict call that is not the warm-up.
+// is FIELD_INVALID. Of a person: how bright the view's first picture is inside the box and outside
+// of it, 0 to 1, times the person's score. `before` runs in each Predict call that is not the
+// warm-up.
 class SumPredictor : public Predictor {
  public:
   using Before = std::function<void(absl::Span<const PredictItem>)>;
@@ -77,6 +79,7 @@ class SumPredictor : public Predictor {
       }
     }
     if (item.clip != nullptr) See(*item.clip, item.tasks, &prediction);
+    if (item.tasks.detect) Judge(*item.clip, *item.people, &prediction);
     return prediction;
   }
 
@@ -100,9 +103,11 @@ class SumPredictor : public Predictor {
   }
 
   void See(const Clip& clip, const TaskSet& tasks, Prediction* prediction) const {
+    if (!tasks.classify && !tasks.embed && !tasks.match) return;
     float sum = 0;
     for (const uint8_t value : clip.pixels) sum += value;
-    for (size_t view = 0; view < clip.views.size(); ++view) {
+    for (const View& view : clip.views) {
+      if (view.window < 0) continue;
       std::vector<float> logits(classes_);
       logits[0] = sum;
       const std::vector<float> vector = {sum == 0 ? 1.0f : 0.0f, sum == 0 ? 0.0f : 1.0f};
@@ -114,6 +119,34 @@ class SumPredictor : public Predictor {
       if (tasks.rerank) prediction->match_logits.emplace_back(prediction->texts.size(), 0.5f);
       prediction->tokens += 8;
     }
+  }
+
+  // Views of people alone are run where somebody is, as by the real one.
+  static void Judge(const Clip& clip, const std::vector<std::vector<PersonInPicture>>& people,
+                    Prediction* prediction) {
+    prediction->actions.resize(clip.keyframes.size());
+    for (size_t k = 0; k < people.size(); ++k) {
+      const int picture = clip.views.at(clip.keyframes[k].view).pictures[0];
+      for (const PersonInPicture& person : people.at(k)) {
+        const std::vector<float> bright = Brightness(clip, picture, person.box);
+        prediction->actions[k].push_back(
+            {bright, {bright[0] * person.score, bright[1] * person.score}});
+      }
+    }
+  }
+
+  static std::vector<float> Brightness(const Clip& clip, int picture, const Box& box) {
+    float sum[2] = {0, 0};
+    float count[2] = {0, 0};
+    for (int y = 0; y < clip.height; ++y) {
+      for (int x = 0; x < clip.width; ++x) {
+        const bool inside = x + 0.5 >= box.x_min && x + 0.5 < box.x_max && y + 0.5 >= box.y_min &&
+                            y + 0.5 < box.y_max;
+        sum[!inside] += clip.picture(picture)[(y * clip.width + x) * 3] / 255.0f;
+        ++count[!inside];
+      }
+    }
+    return {sum[0] / std::max(count[0], 1.0f), sum[1] / std::max(count[1], 1.0f)};
   }
 
   const int classes_;
@@ -151,6 +184,23 @@ inline std::shared_ptr<ServedModel> NewTextModel(const std::string& name,
   model->config.text_tower =
       TextTowerConfig{.vocab = {"", "black"}, .dim = 16, .depth = 1, .max_words = 4};
   model->temperature = 0.5f;
+  return model;
+}
+
+// One that classifies and says of people whether they are bright, or what is round them; by windows
+// of 1 s, with keyframes every second.
+inline std::shared_ptr<ServedModel> NewDetectModel(const std::string& name,
+                                                   PersonFinder find_people = nullptr,
+                                                   const SumPredictor::Before& before = nullptr) {
+  auto model = NewModel(name, before);
+  model->config.tasks = {"classify", "detect"};
+  SamplingSpec& sampling = model->config.frame_spec.sampling;
+  sampling.rule = SamplingRule::kWindow;
+  sampling.window_seconds = 1;
+  sampling.stride_seconds = 0.5;
+  model->config.detect = DetectConfig{
+      .labels = {"bright", "round"}, .label_index_offset = 1, .box_frame = 1, .min_score = 0.1};
+  model->find_people = std::move(find_people);
   return model;
 }
 

@@ -17,6 +17,7 @@
 #include "server/load_models.h"
 #include "tests/server/doubles.h"
 #include "tests/server/error_harness.h"
+#include "tests/server/error_rows.h"
 #include "tests/server/faults.h"
 
 namespace scanline {
@@ -27,33 +28,25 @@ using testing::ChunkMessage;
 using testing::ClassifyRequest;
 using testing::ClassifyUpload;
 using testing::CorpusClip;
+using testing::Details;
 using testing::EmbedTexts;
 using testing::Faulty;
 using testing::GoodClip;
+using testing::InvalidField;
 using testing::MatchTexts;
 using testing::Messages;
 using testing::RawMessages;
+using testing::Row;
 using testing::Running;
 using testing::Send;
 using testing::Serve;
 using testing::StartMessage;
 using testing::TestSettings;
+using testing::UnsupportedTask;
 using testing::WhileOneIsHeld;
 using testing::With;
 using testing::WithSpec;
 using testing::WithStart;
-using Details = std::vector<std::string>;
-
-struct Row {
-  std::string name;
-  Reason reason;
-  Details details;  // beside ErrorInfo
-  std::vector<std::string> metadata;
-  std::vector<std::string> message;  // parts of it
-  std::function<grpc::Status()> provoke;
-};
-
-void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
 std::vector<Row> InputRows() {
   return {
@@ -172,18 +165,6 @@ std::vector<Row> InputRows() {
                          testing::MakeModel("m"));
        }},
   };
-}
-
-Row InvalidField(const std::string& name, const std::string& message,
-                 std::function<grpc::Status()> provoke) {
-  return {name,      Reason::kFieldInvalid, {"BadRequest"}, {"field", "expected", "found"},
-          {message}, std::move(provoke)};
-}
-
-Row UnsupportedTask(const std::string& name, const std::string& message,
-                    std::function<grpc::Status()> provoke) {
-  return {name,      Reason::kTaskUnsupported, {"PreconditionFailure"}, {"model", "task"},
-          {message}, std::move(provoke)};
 }
 
 std::vector<Row> TextRows() {
@@ -630,8 +611,8 @@ std::vector<Row> DeviceRows() {
 
 std::vector<Row> AllRows() {
   std::vector<Row> rows;
-  for (auto& some :
-       {InputRows(), TextRows(), LimitRows(), StreamRows(), LoadRows(), DeviceRows()}) {
+  for (auto& some : {InputRows(), testing::DetectRows(), TextRows(), LimitRows(), StreamRows(),
+                     LoadRows(), DeviceRows()}) {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;

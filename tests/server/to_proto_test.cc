@@ -268,7 +268,8 @@ TEST(ToProto, AModelTellsWhatItTakes) {
   ToProto(*model, v1::Model::STATE_READY, &message);
   EXPECT_EQ(message.name(), "models/m");
   EXPECT_EQ(message.version(), "1");
-  EXPECT_THAT(message.tasks(), ElementsAre(v1::TASK_CLASSIFY));  // detect is not served yet
+  EXPECT_THAT(message.tasks(), ElementsAre(v1::TASK_CLASSIFY, v1::TASK_DETECT_ACTIONS));
+  EXPECT_FALSE(message.finds_people());
   EXPECT_EQ(message.frame_count(), 2);
   EXPECT_EQ(message.input_size_px(), 4);
   EXPECT_EQ(message.tokens_per_clip(), 2 * 2 * 2);

@@ -265,9 +265,9 @@ TEST(UploadCall, TextsAndBoxesHaveLimits) {
   EXPECT_THAT(with([](v1::AnalysisSpec& spec) {
                 for (int i = 0; i < 3; ++i) spec.mutable_match_text()->add_texts("a");
               }),
-              ::testing::HasSubstr("spec.match_text.texts: expected up to 2, found 3"));
+              ::testing::HasSubstr("spec.match_text.texts: expected up to 2 texts, found 3"));
   EXPECT_THAT(with([](v1::AnalysisSpec& spec) { spec.mutable_match_text()->add_texts("sixsix"); }),
-              ::testing::HasSubstr("expected up to 5 bytes a text, found 6"));
+              ::testing::HasSubstr("spec.match_text.texts[0]: expected up to 5 bytes, found 6"));
   EXPECT_THAT(with([](v1::AnalysisSpec& spec) {
                 for (int i = 0; i < 2; ++i) spec.mutable_detect()->add_proposals();
               }),

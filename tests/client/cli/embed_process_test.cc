@@ -139,14 +139,17 @@ TEST_F(Embed, ReplacesAFileOnlyIfToldTo) {
 }
 
 TEST_F(Embed, WritesNothingOfARunThatDidNotEnd) {
-  const Words clips = {scratch_.Write("a.mp4", "1 0"), scratch_.Write("b.mp4", "bad"),
-                       scratch_.Write("c.mp4", "1 0")};
-  const std::string npy = scratch_.Path("x.npy");
-  const ProcessResult fast =
-      Run({clips[0], clips[1], clips[2], "-o", npy, "--fail-fast", "--jobs", "1"});
+  const std::string bad = scratch_.Write("bad.mp4", "bad"), npy = scratch_.Path("x.npy");
+  Words words = {scratch_.Write("a.mp4", "1 0"), bad};  // More than are under way at once.
+  for (int i = 0; i < 8; ++i) words.push_back(scratch_.Write(std::to_string(i) + ".mp4", "1 0"));
+  words.insert(words.end(), {"-o", npy, "--fail-fast", "--jobs", "1"});
+  const ProcessResult fast = Run(words);
   EXPECT_EQ(fast.exit_code, 1);
+  EXPECT_EQ(fast.out, "");
   EXPECT_THAT(fast.err, HasSubstr("the run did not end: nothing is written to " + npy));
-  EXPECT_EQ(Run({clips[1], "-o", npy}).exit_code, 1);
+  const ProcessResult none = Run({bad, "-o", npy});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no vector to write"));
   EXPECT_FALSE(scratch_.Has("x.npy") || scratch_.Has("x.jsonl") || scratch_.Has("x.npy.part"));
 }
 

@@ -78,13 +78,14 @@ TEST_F(ZeroShot, SaysAWarningAboutALabelOnce) {
 }
 
 TEST_F(ZeroShot, StopsAtALabelThatTheModelCannotRead) {
-  const Words clips = {scratch_.Write("a.mp4", "1 0"), scratch_.Write("b.mp4", "0 1")};
+  Words words;  // More than are under way at once.
+  for (int i = 0; i < 8; ++i) words.push_back(scratch_.Write(std::to_string(i) + ".mp4", "1 0"));
   const std::string labels = scratch_.Write("labels.txt", "0 1\nnothing\n");
-  const ProcessResult result =
-      Run({clips[0], clips[1], "--texts", labels, "--model", "finder", "--jobs", "1"});
+  words.insert(words.end(), {"--texts", labels, "--model", "finder", "--jobs", "1"});
+  const ProcessResult result = Run(words);
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("(FIELD_INVALID): \"nothing\": expected a known word"),
-                                HasSubstr("stopped: 1 of 2 inputs not done")));
+                                HasSubstr("scanline: stopped: ")));
 }
 
 TEST_F(ZeroShot, Exit4NamesTheModelsThatTakeTexts) {

@@ -24,6 +24,8 @@ struct Form {
   bool mlm;            // with BERT's head of masked words, and `bert.` in its names
 };
 
+void PrintTo(const Form& form, std::ostream* out) { *out << form.name; }
+
 constexpr Form kForms[] = {{"pth", "pth", "", true},
                            {"pth_ddp", "pth", "module.", true},
                            {"pth_no_mlm", "pth", "", false},
