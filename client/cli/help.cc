@@ -47,7 +47,7 @@ Answer
                          or beside it: .ass, .vtt;  --force  replace FILE
 Frames (unset: as the model was trained)
   --start S, --end S     only this part, seconds [the whole clip]
-  --window S             its length;  --window-stride S  also labels of each
+  --window S             seconds;  --window-stride S  labels of each, too
   --frames N             frames a view;  --sample-rate HZ  the same, a second
   --temporal-views N     stretches to average;  --spatial-views N  crops
 Run

@@ -54,18 +54,17 @@ std::string ToCocoJson(const std::vector<DetectedVideo>& videos) {
       const double width = (d.x1 - d.x0) * video.width, height = (d.y1 - d.y0) * video.height;
       for (const ScoredClass& action : d.classes) {
         categories.emplace(action.id, action.label);
-        file["annotations"].push_back(
-            {{"id", ++annotation_id},
-             {"image_id", image_of_frame.at(d.frame_index)},
-             {"category_id", action.id},
-             {"bbox",
-              {Rounded(d.x0 * video.width), Rounded(d.y0 * video.height), Rounded(width),
-               Rounded(height)}},
-             {"area", Rounded(width * height)},
-             {"iscrowd", 0},
-             {"score", Rounded(action.score)},
-             {"track_id", d.track_id},
-             {"person_score", Rounded(d.person_score)}});
+        file["annotations"].push_back({{"id", ++annotation_id},
+                                       {"image_id", image_of_frame.at(d.frame_index)},
+                                       {"category_id", action.id},
+                                       {"bbox",
+                                        {Rounded(d.x0 * video.width), Rounded(d.y0 * video.height),
+                                         Rounded(width), Rounded(height)}},
+                                       {"area", Rounded(width * height)},
+                                       {"iscrowd", 0},
+                                       {"score", Rounded(action.score)},
+                                       {"track_id", d.track_id},
+                                       {"person_score", Rounded(d.person_score)}});
       }
     }
   }
