@@ -229,6 +229,13 @@ TEST_F(Detect, AFileThatCannotBeWrittenCostsNoAnswer) {
   EXPECT_FALSE(scratch_.Has("out.mp4"));
 }
 
+TEST_F(Detect, Exit4WhereTheServerFindsNobodyByItselfNamesBoxes) {
+  const ProcessResult result = Run({"detect", scratch_.Write("a.mp4", "task")});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("(TASK_UNSUPPORTED)"),
+                                HasSubstr("for people that you know of: --boxes FILE")));
+}
+
 TEST_F(Detect, SavesTheLabelsOfClassifyToo) {
   const std::string sheet = scratch_.Path("sheet.png");
   const std::string video = scratch_.Path("out.mp4");
