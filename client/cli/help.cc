@@ -121,8 +121,8 @@ Answer: top-1, top-5, confusions; or recall at 1, 5, 10, both ways; 95 %
   --rerank               retrieval: also by the fusion layers, of the 128 best
   --truth CSV            ava: rows video,second,x1,y1,x2,y2,action[,person]
   --detections CSV       ava: the same with a score, as detect writes them
-  --clips DIR            ava: finds them first, in clips named for the videos, as
-  --interval S, --min-person-score P  of detect; --true-boxes: of true people
+  --clips DIR            ava: finds them first, in clips with the videos' names;
+  --true-boxes of true people, or --interval S, --min-person-score P of detect
   --exclude CSV          ava: not these video,second;  --actions TSV  only these
   --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
   --format F             auto, table, ndjson, json, csv [table on a terminal]
