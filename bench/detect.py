@@ -56,8 +56,8 @@ def report(args, results, load):
     parts = {name: round(seconds(median, part), 4) for part, name in PARTS.items()}
     looks = {d["keyframe_offset"] for d in median["detections"]}
     return {
-        "what": f"detection every {args.interval:g} s in {args.clip.name} ({args.seconds:g} s), people found by "
-                "the server, default settings",
+        "what": f"detection every {args.interval:g} s in {args.clip.name} ({args.seconds:g} s), "
+                "people found by the server, default settings",
         "command": "./dev bench detect",
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "commit": output_of("git", "rev-parse", "HEAD") or None,
@@ -78,9 +78,10 @@ def report(args, results, load):
 
 def table(result):
     print(result["what"])
-    print(f"{result['times_real_time']:.2f} times real time: {result['median_total_seconds']:.3f} s, median "
-          f"of {result['runs']}; {result['frames_decoded']} of {result['frames_of_the_clip']} frames "
-          f"decoded; {result['people']} people at {result['keyframes_with_people']} keyframes")
+    print(f"{result['times_real_time']:.2f} times real time: "
+          f"{result['median_total_seconds']:.3f} s, median of {result['runs']}; "
+          f"{result['frames_decoded']} of {result['frames_of_the_clip']} frames decoded; "
+          f"{result['people']} people at {result['keyframes_with_people']} keyframes")
     print(f"{'PART':14}{'SECONDS':>9}{'SHARE':>8}")
     for name, value in result["seconds_by_part"].items():
         print(f"{name:14}{value:>9.4f}{100 * result['share_by_part'][name]:>6.1f} %")
