@@ -390,6 +390,16 @@ std::string PrintConfig(const CLI::App& app, const Origins& origins) {
   return out;
 }
 
+// What `detect` is set to elsewhere is no contradiction for an `eval` that does not look.
+void DropUnaskedLooks(const Origins& origins, Args& args) {
+  const bool looks = !args.eval.clips.empty();
+  const auto drop = [&](const char* name, bool used, double& value) {
+    if (!used && origins.at(name) != absl::StrCat("--", name)) value = 0;
+  };
+  drop("interval", looks && !args.eval.true_boxes, args.detect.interval_seconds);
+  drop("min-person-score", looks, args.detect.min_person_score);
+}
+
 Reply UsageError(absl::string_view message, absl::string_view verb) {
   const absl::string_view space = verb.empty() ? "" : " ";
   return {kExitUsage, "",
@@ -542,6 +552,7 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
     }
     const Origins origins = LayerSettings(app, common, getenv);
     if (common.print_config) return Reply{kExitOk, PrintConfig(app, origins), ""};
+    if (verb == Verb::kEval) DropUnaskedLooks(origins, args);
     if (AsksServer(verb)) {
       auto server = ParseServerAddress(common.server, origins.at("server"));
       if (!server.ok()) return UsageError(std::string(server.status().message()), verb_name);

@@ -166,6 +166,15 @@ TEST(ParseArgs, TakesAnEvaluationOfDetections) {
   EXPECT_EQ(found.eval.clips, "c");
   EXPECT_EQ(found.detect.interval_seconds, 0.5);
   EXPECT_EQ(found.detect.min_person_score, 0.3);
+  const Environment detects = {{"SCANLINE_INTERVAL", "0.5"}, {"SCANLINE_MIN_PERSON_SCORE", "0.3"}};
+  const Words in_clips = {"eval", "ava", "--truth", "t", "--clips", "c", "-o", "r"};
+  EXPECT_EQ(Accepted(in_clips, detects).detect.interval_seconds, 0.5);
+  Words in_boxes = in_clips;
+  in_boxes.push_back("--true-boxes");
+  EXPECT_EQ(Accepted(in_boxes, detects).detect.interval_seconds, 0);
+  in_boxes.insert(in_boxes.end(), {"--interval", "1"});
+  EXPECT_THAT(Refused(in_boxes), HasSubstr("expected --true-boxes or --interval, found both"));
+  EXPECT_EQ(Accepted({"eval", "classify", "--manifest", "m"}, detects).detect.min_person_score, 0);
   EXPECT_THAT(Refused({"eval", "ava", "--truth", "t", "--clips", "c"}), HasSubstr("needs -o DIR"));
   EXPECT_THAT(Refused({"eval", "ava", "--truth", "t", "--clips", "c", "--detections", "d"}),
               HasSubstr("expected --detections or --clips, found both"));
