@@ -103,7 +103,7 @@ void AddFrameFlags(CLI::App& app, Args& a) {
 }
 
 void AddSaveFlags(CLI::App& app, Args& a) {
-  app.add_option("--save", a.save)->take_all()->expected(1);
+  app.add_option("--save", a.save)->take_all();
   app.add_flag("--force", a.force);
 }
 
@@ -139,7 +139,7 @@ void AddClassifyFlags(CLI::App& app, Args& a) {
 
 void AddEmbedFlags(CLI::App& app, Args& a) {
   app.add_option("INPUT", a.inputs);
-  app.add_option("--text", a.embed.texts)->take_all()->expected(1);
+  app.add_option("--text", a.embed.texts)->take_all();
   app.add_option("--texts", a.texts_file);
   app.add_flag("--per-window", a.embed.per_window);
   app.add_flag("--no-normalize", a.embed.no_normalize);
@@ -292,6 +292,10 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   if (args.verb == Verb::kSearch) AddSearchFlags(app, args);
   if (args.verb == Verb::kExport) AddExportFlags(app, args.export_index);
   if (args.verb == Verb::kImport) AddImportFlags(app, args.import);
+  // A flag takes one value each time it is there; what follows that is an argument of its own.
+  for (CLI::Option* option : app.get_options()) {
+    if (!option->get_lnames().empty()) option->allow_extra_args(false);
+  }
   app.allow_extras();
 }
 
@@ -301,6 +305,19 @@ std::vector<std::string> FlagsOf(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   return flags;
+}
+
+// The flag that is written "--flag=", whose value CLI11 would take from the word behind it; empty
+// if none is.
+std::string FlagWithoutValue(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::vector<std::string> flags = FlagsOf(app);
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (!absl::EndsWith(word, "=")) continue;
+    const std::string flag = word.substr(0, word.size() - 1);
+    if (std::find(flags.begin(), flags.end(), flag) != flags.end()) return flag;
+  }
+  return "";
 }
 
 // Settings that are no question of one command line.
@@ -498,6 +515,9 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
   Common common;
   CLI::App app;
   AddFlags(app, args, common);
+  if (const std::string flag = FlagWithoutValue(app, words); !flag.empty()) {
+    return UsageError(absl::StrCat(flag, "= has no value"), verb_name);
+  }
   std::reverse(words.begin(), words.end());  // CLI11 wants them last first.
   try {
     app.parse(std::move(words));
