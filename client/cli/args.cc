@@ -18,6 +18,8 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/help.h"
 #include "client/cli/save_name.h"
+#include "client/cli/text_width.h"
+#include "client/utf8.h"
 
 namespace scanline::cli {
 namespace {
@@ -473,8 +475,19 @@ std::string SearchContradiction(const Args::Search& a) {
   return "";
 }
 
+std::string WrongText(const Args& a) {
+  if (!IsUtf8(a.model)) return "--model: the text is not UTF-8";
+  for (const std::string& text : a.embed.texts) {
+    if (!IsUtf8(text))
+      return absl::StrCat("--text ", PrintableText(text), ": the text is not UTF-8");
+  }
+  if (IsUtf8(a.search.text)) return "";
+  return absl::StrCat("TEXT ", PrintableText(a.search.text), ": the text is not UTF-8");
+}
+
 // What parsing accepts but no clip could satisfy; empty if nothing.
 std::string Contradiction(const Args& a) {
+  if (const std::string wrong = WrongText(a); !wrong.empty()) return wrong;
   if (a.verb == Verb::kImport) {
     if (a.import.file.empty()) return "no FILE: name a .pth or a .safetensors";
     if (a.import.labels.empty() && a.import.vocab.empty()) {

@@ -257,6 +257,16 @@ TEST(ParseArgs, AFlagThatMayBeThereAgainTakesOneValueEachTime) {
   EXPECT_THAT(Accepted({"embed", "--text", "[a,b]"}).embed.texts, ElementsAre("[a,b]"));
 }
 
+TEST(ParseArgs, RefusesTextThatIsNotUtf8) {
+  EXPECT_THAT(Refused({"embed", "--text", "fine", "--text", "a\xFF"}),
+              HasSubstr("--text a?: the text is not UTF-8"));
+  EXPECT_THAT(Refused({"embed"}, {{"SCANLINE_TEXT", "\xED\xA0\x80"}}), HasSubstr("is not UTF-8"));
+  EXPECT_THAT(Refused({"search", "index", "a\xFF"}), HasSubstr("TEXT a?: the text is not UTF-8"));
+  EXPECT_THAT(Refused({"classify", "a.mp4", "--model", "\xC3"}),
+              HasSubstr("--model: the text is not UTF-8"));
+  EXPECT_THAT(Accepted({"classify", "a\xFF.mp4"}).inputs, ElementsAre("a\xFF.mp4"));
+}
+
 TEST(ParseArgs, TakesAnEvaluationOfDetections) {
   const Args args = Accepted({"eval", "ava", "--truth", "t.csv", "--detections", "d.csv",
                               "--exclude", "e.csv", "--actions", "a.tsv", "-o", "report"});
