@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/diagnose.h"
+#include "client/utf8.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace scanline {
@@ -75,6 +76,28 @@ bool WaitUntilConnected(grpc::Channel& channel, absl::Duration timeout) {
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return false;
     if (!channel.WaitForStateChange(state, deadline)) return false;
   }
+}
+
+// gRPC answers a message with text that is not UTF-8 as if there were no such method.
+absl::Status CheckText(absl::string_view field, absl::string_view text) {
+  if (IsUtf8(text)) return absl::OkStatus();
+  return MakeClientError(absl::StatusCode::kInvalidArgument, ReasonName(Reason::kFieldInvalid),
+                         absl::StrCat(field, ": the text is not UTF-8"),
+                         {{"field", std::string(field)}});
+}
+
+template <typename Texts>
+absl::Status CheckTexts(absl::string_view field, const Texts& texts) {
+  int i = 0;
+  for (const std::string& text : texts) {
+    SCANLINE_RETURN_IF_ERROR(CheckText(absl::StrCat(field, "[", i++, "]"), text));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpec(const v1::AnalysisSpec& spec) {
+  SCANLINE_RETURN_IF_ERROR(CheckText("spec.model", spec.model()));
+  return CheckTexts("spec.match_text.texts", spec.match_text().texts());
 }
 
 }  // namespace
@@ -144,6 +167,7 @@ absl::Status Client::Explain(const grpc::Status& status, absl::Duration timeout)
 
 absl::StatusOr<v1::ClipResult> Client::Classify(std::string content, v1::AnalysisSpec spec,
                                                 absl::Duration timeout) {
+  SCANLINE_RETURN_IF_ERROR(CheckSpec(spec));
   v1::AnalyzeClipRequest request;
   *request.mutable_spec() = std::move(spec);
   if (request.spec().tasks().empty()) request.mutable_spec()->add_tasks(v1::TASK_CLASSIFY);
@@ -199,6 +223,7 @@ absl::Status Client::WaitToRetry(absl::Duration wait) {
 absl::StatusOr<v1::ClipResult> Client::Upload(const UploadBytes& bytes, v1::AnalysisSpec spec,
                                               absl::Duration timeout,
                                               const std::function<void(uint64_t)>& on_sent) {
+  SCANLINE_RETURN_IF_ERROR(CheckSpec(spec));
   if (spec.tasks().empty()) spec.add_tasks(v1::TASK_CLASSIFY);
   const absl::Time deadline = absl::Now() + timeout;
   for (int attempt = 1;; ++attempt) {
@@ -224,6 +249,8 @@ absl::StatusOr<v1::ClipResult> Client::Upload(const UploadBytes& bytes, v1::Anal
 absl::StatusOr<v1::EmbedTextResponse> Client::EmbedText(absl::string_view model,
                                                         const std::vector<std::string>& texts,
                                                         absl::Duration timeout) {
+  SCANLINE_RETURN_IF_ERROR(CheckText("model", model));
+  SCANLINE_RETURN_IF_ERROR(CheckTexts("texts", texts));
   v1::EmbedTextRequest request;
   request.set_model(std::string(model));
   for (const std::string& text : texts) request.add_texts(text);
@@ -249,6 +276,7 @@ absl::StatusOr<std::vector<v1::Model>> Client::ListModels() {
 }
 
 absl::StatusOr<v1::GetModelResponse> Client::GetModel(absl::string_view name) {
+  SCANLINE_RETURN_IF_ERROR(CheckText("name", name));
   v1::GetModelRequest request;
   request.set_name(std::string(name));
   v1::GetModelResponse response;

@@ -55,8 +55,8 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--listen", s.listen, "gRPC address, HOST:PORT");
   app.add_option("--ops-listen", s.ops_listen, "address of the operations pages, HOST:PORT");
   app.add_option("--model", s.models, "model folder, repeatable; none: the one that came along")
-      ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);  // one value each time
   app.add_option("--person-detector", s.person_detector,
                  "folder of the person detector; none: the one that ./dev setup made, if any");
   app.add_option("--workers", s.workers, "forward passes at a time; 0: one a core")

@@ -18,6 +18,8 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/help.h"
 #include "client/cli/save_name.h"
+#include "client/cli/text_width.h"
+#include "client/utf8.h"
 
 namespace scanline::cli {
 namespace {
@@ -103,7 +105,7 @@ void AddFrameFlags(CLI::App& app, Args& a) {
 }
 
 void AddSaveFlags(CLI::App& app, Args& a) {
-  app.add_option("--save", a.save)->take_all()->expected(1);
+  app.add_option("--save", a.save)->take_all();
   app.add_flag("--force", a.force);
 }
 
@@ -144,7 +146,7 @@ void AddClassifyFlags(CLI::App& app, Args& a) {
 
 void AddEmbedFlags(CLI::App& app, Args& a) {
   app.add_option("INPUT", a.inputs);
-  app.add_option("--text", a.embed.texts)->take_all()->expected(1);
+  app.add_option("--text", a.embed.texts)->take_all();
   app.add_option("--texts", a.texts_file);
   app.add_flag("--per-window", a.embed.per_window);
   app.add_flag("--no-normalize", a.embed.no_normalize);
@@ -300,6 +302,10 @@ void AddFlags(CLI::App& app, Args& args, Common& common) {
   if (args.verb == Verb::kSearch) AddSearchFlags(app, args);
   if (args.verb == Verb::kExport) AddExportFlags(app, args.export_index);
   if (args.verb == Verb::kImport) AddImportFlags(app, args.import);
+  // A flag takes one value each time it is there; what follows that is an argument of its own.
+  for (CLI::Option* option : app.get_options()) {
+    if (!option->get_lnames().empty()) option->allow_extra_args(false);
+  }
   app.allow_extras();
 }
 
@@ -309,6 +315,19 @@ std::vector<std::string> FlagsOf(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   return flags;
+}
+
+// The flag that is written "--flag=", whose value CLI11 would take from the word behind it; empty
+// if none is.
+std::string FlagWithoutValue(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::vector<std::string> flags = FlagsOf(app);
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (!absl::EndsWith(word, "=")) continue;
+    const std::string flag = word.substr(0, word.size() - 1);
+    if (std::find(flags.begin(), flags.end(), flag) != flags.end()) return flag;
+  }
+  return "";
 }
 
 // Settings that are no question of one command line.
@@ -495,8 +514,19 @@ std::string SearchContradiction(const Args::Search& a) {
   return "";
 }
 
+std::string WrongText(const Args& a) {
+  if (!IsUtf8(a.model)) return "--model: the text is not UTF-8";
+  for (const std::string& text : a.embed.texts) {
+    if (!IsUtf8(text))
+      return absl::StrCat("--text ", PrintableText(text), ": the text is not UTF-8");
+  }
+  if (IsUtf8(a.search.text)) return "";
+  return absl::StrCat("TEXT ", PrintableText(a.search.text), ": the text is not UTF-8");
+}
+
 // What parsing accepts but no clip could satisfy; empty if nothing.
 std::string Contradiction(const Args& a) {
+  if (const std::string wrong = WrongText(a); !wrong.empty()) return wrong;
   if (a.verb == Verb::kImport) {
     if (a.import.file.empty()) return "no FILE: name a .pth or a .safetensors";
     if (a.import.labels.empty() && a.import.vocab.empty()) {
@@ -537,6 +567,9 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
   Common common;
   CLI::App app;
   AddFlags(app, args, common);
+  if (const std::string flag = FlagWithoutValue(app, words); !flag.empty()) {
+    return UsageError(absl::StrCat(flag, "= has no value"), verb_name);
+  }
   std::reverse(words.begin(), words.end());  // CLI11 wants them last first.
   try {
     app.parse(std::move(words));

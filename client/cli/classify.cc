@@ -10,9 +10,11 @@
 #include "client/cli/clip_run.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/inputs.h"
+#include "client/cli/outcome.h"
 #include "client/cli/save.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
+#include "client/cli/text_batch.h"
 #include "client/cli/text_width.h"
 #include "client/cli/verbs.h"
 #include "client/cli/zero_shot.h"
@@ -45,6 +47,13 @@ int Refuse(const absl::Status& status) {
   return kExitUsage;
 }
 
+int RefuseLabels(const absl::Status& status) {
+  const ClientError error = ErrorOf(status);
+  if (IsAboutAText(error)) return Refuse(status);
+  SayOnError(Sentence(error));
+  return ExitCodeOf(error);
+}
+
 }  // namespace
 
 int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
@@ -62,19 +71,27 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
     return ExitCodeOf(ErrorOf(session.status()));
   }
   const v1::Model& model = session->model;
-  absl::StatusOr<Labels> labels = Labels(model.labels().begin(), model.labels().end());
+  Labels labels(model.labels().begin(), model.labels().end());
   v1::AnalysisSpec spec = SpecOf(args);
   if (by_texts) {
-    labels = ReadLabels(args.texts_file, session->limits);
-    if (!labels.ok()) return Refuse(labels.status());
-    AskForLabels(*labels, spec);
+    const auto lines = ReadLabels(args.texts_file, session->limits);
+    if (!lines.ok()) return Refuse(lines.status());
+    interrupt.Watch(session->client.get());
+    const absl::Status readable =
+        CheckLabels(args.texts_file, *lines, *session, absl::Seconds(args.timeout_seconds));
+    interrupt.Watch(nullptr);
+    if (interrupt.raised()) return kExitInterrupted;
+    if (!readable.ok()) return RefuseLabels(readable);
+    labels.clear();
+    for (const TextLine& line : *lines) labels.push_back(line.text);
+    AskForLabels(labels, spec);
   }
   ClipRun run(args, terminal, interrupt, static_cast<int>(files.size()),
-              MakeFormat(ResolveFormat(args.format, terminal), args, terminal, files, *labels),
+              MakeFormat(ResolveFormat(args.format, terminal), args, terminal, files, labels),
               by_texts);
   std::optional<v1::ClipResult> answer;  // of the one input that is saved
   const auto refine = [&](absl::StatusOr<v1::ClipResult>& result) {
-    if (by_texts) LabelByTexts(*labels, model.temperature(), args, result);
+    if (by_texts) LabelByTexts(labels, model.temperature(), args, result);
     if (!args.save.empty() && result.ok()) answer = *result;
   };
   SendClips(args, interrupt, *session, files, spec, run, refine);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "client/cli/json.h"
 
 namespace scanline::cli {
 namespace {
@@ -64,7 +65,8 @@ absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text) {
 }
 
 std::string CsvLine(const std::vector<std::string>& fields) {
-  const auto quote = [](std::string* out, const std::string& field) {
+  const auto quote = [](std::string* out, const std::string& bytes) {
+    const std::string field = Utf8Of(bytes);
     if (field.find_first_of(",\"\r\n") == std::string::npos) {
       absl::StrAppend(out, field);
     } else {

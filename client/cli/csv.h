@@ -8,7 +8,8 @@
 
 namespace scanline::cli {
 
-// One record of RFC 4180, with its line end (a plain newline, as other tools of a pipe expect).
+// One record of RFC 4180, with its line end (a plain newline, as other tools of a pipe expect). It
+// is UTF-8: of a field that is not, it has what JSON has (Utf8Of).
 std::string CsvLine(const std::vector<std::string>& fields);
 
 struct CsvRecord {

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "client/cli/csv.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/json.h"
 #include "client/cli/text_width.h"
 #include "client/cli/verbs.h"
 #include "client/index/files.h"
@@ -96,12 +97,12 @@ absl::Status WriteJsonl(const IndexReader& index, Sink& sink) {
 
 absl::Status WriteCsv(const IndexReader& index, Sink& sink) {
   SCANLINE_RETURN_IF_ERROR(
-      sink.Write(CsvLine({"id", "path", "start_s", "end_s", "sha256", "vector"})));
+      sink.Write(CsvLine({"id", "path", "start_s", "end_s", "sha256", "vector", "path_bytes"})));
   for (int64_t row = 0; row < index.info().count; ++row) {
     SCANLINE_ASSIGN_OR_RETURN(const Item item, index.ItemAt(row));
     SCANLINE_RETURN_IF_ERROR(sink.Write(
         CsvLine({item.id, item.file.path, Number(item.start_seconds), Number(item.end_seconds),
-                 item.sha256, VectorText(RowOf(index, row))})));
+                 item.sha256, VectorText(RowOf(index, row)), Base64UnlessUtf8(item.file.path)})));
   }
   return absl::OkStatus();
 }

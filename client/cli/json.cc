@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/escaping.h"
 #include "base/check.h"
+#include "client/utf8.h"
 
 namespace scanline::cli {
 
@@ -22,13 +24,13 @@ std::string JsonString(absl::string_view text) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-bool IsUtf8(absl::string_view text) {
-  try {
-    static_cast<void>(nlohmann::json(std::string(text)).dump());
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
+std::string Utf8Of(absl::string_view text) {
+  if (IsUtf8(text)) return std::string(text);
+  return nlohmann::json::parse(JsonString(text)).get<std::string>();
+}
+
+std::string Base64UnlessUtf8(absl::string_view bytes) {
+  return IsUtf8(bytes) ? "" : absl::Base64Escape(bytes);
 }
 
 }  // namespace scanline::cli

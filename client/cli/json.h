@@ -14,6 +14,9 @@ std::string ProtoJson(const google::protobuf::Message& message);
 // U+FFFD.
 std::string JsonString(absl::string_view text);
 
-bool IsUtf8(absl::string_view text);
+// The text that JsonString quotes.
+std::string Utf8Of(absl::string_view text);
+// "", or the bytes in base64 where they are no UTF-8 and Utf8Of loses some.
+std::string Base64UnlessUtf8(absl::string_view bytes);
 
 }  // namespace scanline::cli

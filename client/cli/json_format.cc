@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/clip_format.h"
 #include "client/cli/json.h"
+#include "client/utf8.h"
 
 namespace scanline::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/csv.h"
-#include "client/cli/json.h"
 #include "client/cli/text_width.h"
+#include "client/utf8.h"
 
 namespace scanline::cli {
 namespace {
@@ -140,6 +140,7 @@ absl::StatusOr<Rows> ParseManifestRows(absl::string_view text, const std::string
       Rows rows, head == "[" || head == "{" ? FromJson(text, column) : FromCsv(text, column));
   for (ManifestRow& row : rows) {
     row.file = (std::filesystem::path(folder) / row.path).lexically_normal().native();
+    row.value = std::string(absl::StripAsciiWhitespace(row.value));
     if (row.file == "-") row.file = "./-";  // Not standard input.
   }
   SCANLINE_RETURN_IF_ERROR(CheckRows(rows, column));

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -48,14 +47,15 @@ std::string Table(const std::vector<Hit>& hits, bool color) {
 }
 
 std::string Csv(const std::vector<Hit>& hits) {
-  std::string out = CsvLine(
-      {"rank", "score", "match_logit", "path", "start_s", "end_s", "id", "missing", "open"});
+  std::string out = CsvLine({"rank", "score", "match_logit", "path", "start_s", "end_s", "id",
+                             "missing", "open", "path_bytes"});
   for (size_t i = 0; i < hits.size(); ++i) {
     const Item& item = hits[i].moment.item;
     out += CsvLine({absl::StrCat(i + 1), CsvNumber(hits[i].moment.score),
                     hits[i].match_logit ? CsvNumber(*hits[i].match_logit) : "", item.file.path,
                     CsvNumber(item.start_seconds), CsvNumber(item.end_seconds), item.id,
-                    hits[i].missing ? "true" : "false", Open(hits[i])});
+                    hits[i].missing ? "true" : "false", Open(hits[i]),
+                    Base64UnlessUtf8(item.file.path)});
   }
   return out;
 }
@@ -76,7 +76,8 @@ std::string Object(const Hit& hit, size_t rank) {
   json["score"] = Short(hit.moment.score);
   if (hit.match_logit) json["match_logit"] = Short(*hit.match_logit);
   json["path"] = item.file.path;
-  if (!IsUtf8(item.file.path)) json["path_bytes"] = absl::Base64Escape(item.file.path);
+  const std::string bytes = Base64UnlessUtf8(item.file.path);
+  if (!bytes.empty()) json["path_bytes"] = bytes;
   json["start_s"] = item.start_seconds;
   json["end_s"] = item.end_seconds;
   json["id"] = item.id;

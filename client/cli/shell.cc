@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "client/cli/json.h"
+#include "client/utf8.h"
 
 namespace scanline::cli {
 namespace {

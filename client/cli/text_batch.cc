@@ -13,8 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/cli/json.h"
+#include "base/status_macros.h"
 #include "client/cli/text_width.h"
+#include "client/utf8.h"
 
 namespace scanline::cli {
 namespace {
@@ -40,6 +41,10 @@ std::optional<IndexInText> FindIndex(absl::string_view message, size_t from) {
     }
   }
   return std::nullopt;
+}
+
+bool IsOfPath(char c) {  // of a field: spec.match_text.texts
+  return absl::ascii_islower(static_cast<unsigned char>(c)) || c == '_' || c == '.';
 }
 
 std::vector<absl::StatusOr<TextVector>> AllFailed(size_t count, const absl::Status& status) {
@@ -90,6 +95,7 @@ std::string NameTexts(absl::string_view message, const std::vector<std::string>&
   while (const auto place = FindIndex(message, from)) {
     absl::StrAppend(&named, message.substr(from, place->begin - from));
     if (place->index < texts.size()) {
+      while (!named.empty() && IsOfPath(named.back())) named.pop_back();
       absl::StrAppend(&named, "\"", texts[place->index], "\"");
     } else {
       absl::StrAppend(&named, message.substr(place->begin, place->end - place->begin));
@@ -99,13 +105,13 @@ std::string NameTexts(absl::string_view message, const std::vector<std::string>&
   return absl::StrCat(named, message.substr(from));
 }
 
-absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& file) {
+absl::StatusOr<std::vector<TextLine>> ReadTextLines(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in || std::filesystem::is_directory(file)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read the texts of ", file));
   }
   const std::string all((std::istreambuf_iterator<char>(in)), {});
-  std::vector<std::string> texts;
+  std::vector<TextLine> texts;
   int number = 0;
   for (absl::string_view line : absl::StrSplit(absl::StripPrefix(all, "\xEF\xBB\xBF"), '\n')) {
     ++number;
@@ -115,9 +121,16 @@ absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& file) {
       return absl::InvalidArgumentError(
           absl::StrCat(file, ", line ", number, ": the text is not UTF-8"));
     }
-    texts.emplace_back(line);
+    texts.push_back({std::string(line), number});
   }
   if (texts.empty()) return absl::InvalidArgumentError(absl::StrCat("no text in ", file));
+  return texts;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& file) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<TextLine> lines, ReadTextLines(file));
+  std::vector<std::string> texts;
+  for (const TextLine& line : lines) texts.push_back(line.text);
   return texts;
 }
 

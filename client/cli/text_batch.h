@@ -17,11 +17,18 @@ bool IsAboutAText(const v1::Warning& warning);
 // The same of an error: FIELD_INVALID of `texts`. It is that of every clip that is sent with them.
 bool IsAboutAText(const ClientError& error);
 
-// A message of the server with `texts[i]` of it replaced by the text itself, in quotes.
+// A message of the server with each field `texts[i]` of it, and what is before that in its path,
+// replaced by the text itself, in quotes.
 std::string NameTexts(absl::string_view message, const std::vector<std::string>& texts);
+
+struct TextLine {
+  std::string text;
+  int line = 0;  // from 1
+};
 
 // One text a line: spaces around it, empty lines and a byte order mark do not count. Errors: a file
 // that cannot be read or holds no text, a line that is no UTF-8.
+absl::StatusOr<std::vector<TextLine>> ReadTextLines(const std::string& file);
 absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& file);
 
 // OK, or FIELD_INVALID naming the first text of them that the server would refuse by its length.

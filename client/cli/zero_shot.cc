@@ -1,8 +1,8 @@
 #include "client/cli/zero_shot.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -33,22 +33,49 @@ void Label(const std::vector<std::string>& labels, float temperature, const Args
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& file,
-                                                    const v1::ServerLimits& limits) {
-  SCANLINE_ASSIGN_OR_RETURN(std::vector<std::string> labels, ReadTexts(file));
-  std::set<std::string> seen;
-  for (const std::string& label : labels) {
-    if (!seen.insert(label).second) {
-      return absl::InvalidArgumentError(absl::StrCat(file, " has the label \"", label, "\" twice"));
+absl::StatusOr<std::vector<TextLine>> ReadLabels(const std::string& file,
+                                                 const v1::ServerLimits& limits) {
+  SCANLINE_ASSIGN_OR_RETURN(std::vector<TextLine> labels, ReadTextLines(file));
+  std::map<absl::string_view, int> line_of;
+  std::vector<std::string> texts;
+  for (const TextLine& label : labels) {
+    const auto [first, is_new] = line_of.emplace(label.text, label.line);
+    if (!is_new) {
+      return absl::InvalidArgumentError(absl::StrCat(file, " has the label \"", label.text,
+                                                     "\" twice: lines ", first->second, " and ",
+                                                     label.line));
     }
+    texts.push_back(label.text);
   }
   if (limits.max_texts() > 0 && labels.size() > limits.max_texts()) {
     return absl::InvalidArgumentError(absl::StrCat(file, " has ", labels.size(),
                                                    " labels; this server takes up to ",
                                                    limits.max_texts(), " texts"));
   }
-  SCANLINE_RETURN_IF_ERROR(CheckTextSizes(labels, limits));
+  SCANLINE_RETURN_IF_ERROR(CheckTextSizes(texts, limits));
   return labels;
+}
+
+absl::Status CheckLabels(const std::string& file, const std::vector<TextLine>& labels,
+                         const Session& session, absl::Duration timeout) {
+  const size_t step = TextsARequest(session.limits);
+  for (size_t from = 0; from < labels.size(); from += step) {
+    std::vector<std::string> texts;
+    for (size_t i = from; i < std::min(from + step, labels.size()); ++i) {
+      texts.push_back(labels[i].text);
+    }
+    const auto vectors = EmbedTexts(*session.client, session.model.name(), texts, timeout);
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      if (vectors[i].ok()) continue;
+      ClientError error = ErrorOf(vectors[i].status());
+      if (!IsAboutAText(error)) return vectors[i].status();
+      return MakeClientError(error.code, error.reason,
+                             absl::StrCat(file, ", line ", labels[from + i].line, ": ",
+                                          NameTexts(error.message, {texts[i]})),
+                             {{"field", "texts"}});
+    }
+  }
+  return absl::OkStatus();
 }
 
 void AskForLabels(const std::vector<std::string>& labels, v1::AnalysisSpec& spec) {

@@ -14,32 +14,45 @@ KnownWords::KnownWords(const std::vector<std::string>& vocab, std::string remove
 
 Tokens KnownWords::Read(const CodePoints& text) const {
   Tokens tokens;
-  std::string word;
+  Run run;
   for (const int32_t code : LowerCase(text)) {
     const bool ascii = code < 0x80;
     const char character = ascii ? static_cast<char>(code) : ' ';
     if (ascii && removed_.find(character) != std::string::npos) continue;
     if (ascii && absl::ascii_isalnum(static_cast<unsigned char>(character))) {
-      word += character;
+      run.word += character;
+      run.whole += character;
       continue;
     }
-    Add(word, &tokens);
-    word.clear();
+    EndWord(&run, &tokens);
+    if (ascii || IsSpace(code)) {
+      EndRun(&run, &tokens);
+    } else {
+      AppendUtf8(code, &run.whole);
+      run.unknown = true;
+    }
   }
-  Add(word, &tokens);
+  EndWord(&run, &tokens);
+  EndRun(&run, &tokens);
   tokens.truncated = tokens.ids.size() > max_words_;
   if (tokens.truncated) tokens.ids.resize(max_words_);
   return tokens;
 }
 
-void KnownWords::Add(const std::string& word, Tokens* tokens) const {
-  if (word.empty()) return;
-  const auto at = ids_.find(word);
+void KnownWords::EndWord(Run* run, Tokens* tokens) const {
+  if (run->word.empty()) return;
+  const auto at = ids_.find(run->word);
   if (at != ids_.end()) {
     tokens->ids.push_back(at->second);
   } else {
-    ReportUnknown(word, tokens);
+    run->unknown = true;
   }
+  run->word.clear();
+}
+
+void KnownWords::EndRun(Run* run, Tokens* tokens) {
+  if (run->unknown) ReportUnknown(run->whole, tokens);
+  *run = {};
 }
 
 }  // namespace scanline

@@ -11,7 +11,8 @@
 namespace scanline {
 
 // A vocabulary of whole words: lower case, `removed` characters taken out, everything outside a-z
-// and 0-9 separates. Unknown words are left out and reported.
+// and 0-9 separates. Unknown words are left out and reported; what is neither ASCII nor white space
+// belongs to no word, and is reported with all that it touches, whose a-z parts are still read.
 class KnownWords {
  public:
   // Keeps references into `vocab`: entry i is word i, entry 0 (padding) is none.
@@ -21,7 +22,14 @@ class KnownWords {
   Tokens Read(const CodePoints& text) const;
 
  private:
-  void Add(const std::string& word, Tokens* tokens) const;
+  // What stands between white space and ASCII punctuation.
+  struct Run {
+    std::string whole;
+    std::string word;  // the a-z and 0-9 at its end
+    bool unknown = false;
+  };
+  void EndWord(Run* run, Tokens* tokens) const;
+  static void EndRun(Run* run, Tokens* tokens);
 
   absl::flat_hash_map<absl::string_view, int> ids_;
   std::string removed_;

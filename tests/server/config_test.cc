@@ -129,6 +129,8 @@ TEST(Config, PrintConfigShowsEachValueAndItsOrigin) {
 
 TEST(Config, ModelsRepeatInEveryPlace) {
   EXPECT_THAT(Parse({"--model", "a", "--model", "b"})->settings.models, ElementsAre("a", "b"));
+  EXPECT_THAT(Parse({"--model", "a", "b"}).status().message(), HasSubstr("unknown argument b"));
+  EXPECT_THAT(Parse({"--model", "[a,b]"})->settings.models, ElementsAre("[a,b]"));
   EXPECT_THAT(Parse({}, {{"SCANLINE_MODEL", "a:b"}})->settings.models, ElementsAre("a", "b"));
   const std::string file = WriteFile("models.toml", "model = [\"a\", \"b\"]\n");
   EXPECT_THAT(Parse({"--config", file})->settings.models, ElementsAre("a", "b"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -152,6 +153,118 @@ TEST(ParseArgs, TakesWhatIsToBeDetectedAndSaved) {
   EXPECT_THAT(Refused({"classify", "a", "--save", "x.csv"}),
               HasSubstr("ends with .mp4, .webm, .png, .ass or .vtt"));
   EXPECT_THAT(Refused({"detect", "a", "--save", "x.vtt", "--save", "x.vtt"}), HasSubstr("twice"));
+}
+
+// The words that are arguments of `verb`, as they were parsed.
+Words ArgumentsOf(const Args& args) {
+  switch (args.verb) {
+    case Verb::kEval:
+      return {args.eval.task};
+    case Verb::kSearch:
+      return {args.search.folder, args.search.text};
+    case Verb::kExport:
+      return {args.export_index.folder};
+    case Verb::kImport:
+      return {args.import.file};
+    default:
+      return args.inputs;
+  }
+}
+
+struct VerbCase {
+  const char* name;
+  Verb verb;
+  Words needed;  // flags that it asks for, as --flag=VALUE
+  Words arguments;
+};
+
+class EachVerb : public ::testing::TestWithParam<VerbCase> {};
+
+TEST_P(EachVerb, AFlagTakesOneValueAndLeavesTheArgumentBehindIt) {
+  const VerbCase& verb = GetParam();
+  const SettingsFile settings("");
+  const std::map<std::string, std::string> values = {
+      {"--config", settings.path()}, {"--server", "127.0.0.1:5"},
+      {"--format", "csv"},           {"--color", "never"},
+      {"--progress", "never"},       {"--save", "x.png"},
+      {"--output", "o.npy"},         {"--to", "csv"},
+      {"--mixer", "videomamba"},     {"--pool", "avg"},
+      {"--rule", "uniform"},         {"--max-text-length", "9"}};
+  // Without a value, answered before all others, or not beside these arguments.
+  const Words others = {"--print-config",
+                        "--help",
+                        "--allow-partial",
+                        "--force",
+                        "--include-logits",
+                        "--fail-fast",
+                        "--tracks",
+                        "--per-window",
+                        "--no-normalize",
+                        "--prune",
+                        "--rebuild",
+                        "--retry",
+                        "--per-file",
+                        "--rerank",
+                        "--no-keep-temporal",
+                        "--detect",
+                        "--drop-unexpected",
+                        "--clip",
+                        "--truth",
+                        "--detections",
+                        "--exclude",
+                        "--actions"};
+  int tried = 0;
+  for (const std::string& flag : FlagNames(verb.verb)) {
+    const bool texts = verb.verb == Verb::kEmbed && (flag == "--text" || flag == "--texts");
+    if (texts || std::find(others.begin(), others.end(), flag) != others.end()) continue;
+    const auto found = values.find(flag);
+    const std::string value = found == values.end() ? "1" : found->second;
+    const bool needed = std::any_of(
+        verb.needed.begin(), verb.needed.end(),
+        [&](const std::string& word) { return word.compare(0, flag.size() + 1, flag + "=") == 0; });
+    if (needed) continue;
+    for (const Words& given : {Words{flag, value}, Words{flag + "=" + value}}) {
+      Words words = {verb.name};
+      words.insert(words.end(), verb.needed.begin(), verb.needed.end());
+      words.insert(words.end(), given.begin(), given.end());
+      words.insert(words.end(), verb.arguments.begin(), verb.arguments.end());
+      EXPECT_EQ(ArgumentsOf(Accepted(words)), verb.arguments) << flag;
+      ++tried;
+    }
+    const Words empty = {verb.name, flag + "=", "FILE"};
+    EXPECT_THAT(Refused(empty), HasSubstr(flag + "= has no value"));
+  }
+  EXPECT_GT(tried, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Verbs, EachVerb,
+    ::testing::Values(VerbCase{"classify", Verb::kClassify, {}, {"a.mp4", "b.mp4"}},
+                      VerbCase{"detect", Verb::kDetect, {}, {"a.mp4", "b.mp4"}},
+                      VerbCase{"embed", Verb::kEmbed, {}, {"a.mp4", "b.mp4"}},
+                      VerbCase{"index", Verb::kIndex, {"--output=index"}, {"a.mp4", "b.mp4"}},
+                      VerbCase{"eval", Verb::kEval, {"--manifest=m.csv"}, {"classify"}},
+                      VerbCase{"search", Verb::kSearch, {}, {"index", "a dog"}},
+                      VerbCase{"export", Verb::kExport, {}, {"index"}},
+                      VerbCase{"import", Verb::kImport, {"--labels=l", "--name=n"}, {"x.pth"}}),
+    [](const auto& verb) { return std::string(verb.param.name); });
+
+TEST(ParseArgs, AFlagThatMayBeThereAgainTakesOneValueEachTime) {
+  const Args saved = Accepted({"classify", "--save", "x.mp4", "video.mp4", "--force"});
+  EXPECT_THAT(saved.save, ElementsAre("x.mp4"));
+  EXPECT_THAT(saved.inputs, ElementsAre("video.mp4"));
+  EXPECT_THAT(Refused({"embed", "--text", "a dog", "video.mp4"}), HasSubstr("found both"));
+  EXPECT_THAT(Accepted({"embed", "--text", "[a,b]"}).embed.texts, ElementsAre("[a,b]"));
+}
+
+TEST(ParseArgs, RefusesTextThatIsNotUtf8) {
+  EXPECT_THAT(Refused({"embed", "--text", "fine", "--text", "a\xFF"}),
+              HasSubstr("--text a?: the text is not UTF-8"));
+  EXPECT_THAT(Refused({"embed"}, {{"SCANLINE_TEXT", "\xED\xA0\x80"}}), HasSubstr("is not UTF-8"));
+  EXPECT_THAT(Refused({"search", "index", "a\xFF"}), HasSubstr("TEXT a?: the text is not UTF-8"));
+  EXPECT_THAT(Refused({"classify", "a.mp4", "--model", "\xC3"}),
+              HasSubstr("--model: the text is not UTF-8"));
+  EXPECT_THAT(Accepted({"classify", "a\xFF.mp4"}).inputs, ElementsAre("a\xFF.mp4"));
 }
 
 TEST(ParseArgs, TakesAnEvaluationOfDetections) {

@@ -12,10 +12,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/index/index_reader.h"
 #include "client/index/npy.h"
+#include "client/utf8.h"
 #include "tests/client/service_double.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
@@ -307,11 +309,25 @@ TEST_F(IndexProcess, SearchFindsTheBestMomentsAndHowToOpenThem) {
   EXPECT_THAT(table.out, ::testing::MatchesRegex(" *SCORE +FILE +FROM +TO +OPEN\n64.000 +.*longer "
                                                  "clip.mp4 +0.0 +1.5 +mpv --start=0.0 '.*'\n"));
   const ProcessResult csv = Run({"search", Folder(), "text", "-k", "1", "--format", "csv"});
-  EXPECT_THAT(csv.out,
-              HasSubstr("rank,score,match_logit,path,start_s,end_s,id,missing,open\n1,64,,"));
+  EXPECT_THAT(
+      csv.out,
+      HasSubstr("rank,score,match_logit,path,start_s,end_s,id,missing,open,path_bytes\n1,64,,"));
   const auto json =
       nlohmann::json::parse(Run({"search", Folder(), "text", "--format", "json"}).out);
   EXPECT_EQ(json.size(), 3U);
+}
+
+TEST_F(IndexProcess, CsvIsUtf8AndHasTheBytesOfAPathThatIsNot) {
+  const std::string path = Write("caf\xE9.mp4", "walk a");
+  Summary();
+  for (const Words& words : {Words{"search", Folder(), "text", "--format", "csv"},
+                             Words{"export", Folder(), "--to", "csv"}}) {
+    const ProcessResult result = words[0] == "export" ? RunPlain(words) : Run(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(IsUtf8(result.out)) << result.out;
+    EXPECT_THAT(result.out, AllOf(HasSubstr("/caf\uFFFD.mp4,"),
+                                  ::testing::EndsWith("," + absl::Base64Escape(path) + "\n")));
+  }
 }
 
 TEST_F(IndexProcess, SearchByAClipFindsItself) {
@@ -372,8 +388,8 @@ TEST_F(IndexProcess, ExportsEachForm) {
   EXPECT_EQ(lines[2]["vector"], nlohmann::json({20, 1}));
   EXPECT_EQ(lines[2]["start_s"], 0.5);
   EXPECT_THAT(RunPlain({"export", Folder(), "--to", "csv"}).out,
-              AllOf(HasSubstr("id,path,start_s,end_s,sha256,vector\n"), HasSubstr(",0.5,1.5,"),
-                    HasSubstr(",\"[20,1]\"\n")));
+              AllOf(HasSubstr("id,path,start_s,end_s,sha256,vector,path_bytes\n"),
+                    HasSubstr(",0.5,1.5,"), HasSubstr(",\"[20,1]\",\n")));
 
   const std::string file = root_ + "/out.npy";
   EXPECT_EQ(RunPlain({"export", Folder(), "-o", file}).exit_code, 0);

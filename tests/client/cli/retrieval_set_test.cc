@@ -25,6 +25,19 @@ TEST(ParseRetrievalSet, JoinsClipsAndCaptionsThatAreThereAgain) {
   EXPECT_THAT(set->captions[0].clips, ElementsAre(0, 1));
 }
 
+TEST(ParseRetrievalSet, SpacesAroundACaptionDoNotCount) {
+  const auto set = ParseRetrievalSet(
+      R"([{"path": "a.mp4", "caption": [" a dog", "a cat\t"]}, {"path": "b.mp4", "caption": "a dog "}])",
+      "");
+  ASSERT_TRUE(set.ok()) << set.status();
+  ASSERT_EQ(set->captions.size(), 2U);
+  EXPECT_EQ(set->captions[0].text, "a dog");
+  EXPECT_EQ(set->captions[1].text, "a cat");
+  EXPECT_THAT(set->captions[0].clips, ElementsAre(0, 1));
+  EXPECT_THAT(std::string(ParseRetrievalSet("path,caption\na.mp4,  \n", "").status().message()),
+              HasSubstr("line 2: no caption for a.mp4"));
+}
+
 TEST(ParseRetrievalSet, TakesAListOfCaptionsFromJson) {
   const auto set = ParseRetrievalSet(
       R"([{"file": "a.mp4", "caption": ["one", "two"], "label": 3},

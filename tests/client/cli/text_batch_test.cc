@@ -17,8 +17,8 @@ using Texts = std::vector<std::string>;
 TEST(NameTexts, PutsTheTextForItsIndex) {
   const Texts texts = {"a dog", "a cat"};
   EXPECT_EQ(NameTexts("texts[1]: unknown words: cat", texts), "\"a cat\": unknown words: cat");
-  EXPECT_EQ(NameTexts("match_text.texts[0] and texts[7]", texts),
-            "match_text.\"a dog\" and texts[7]");
+  EXPECT_EQ(NameTexts("match_text.texts[0] and texts[7]", texts), "\"a dog\" and texts[7]");
+  EXPECT_EQ(NameTexts("see spec.match_text.texts[1]: no", texts), "see \"a cat\": no");
   EXPECT_EQ(NameTexts("texts[x] texts[", texts), "texts[x] texts[");
 }
 
@@ -36,13 +36,33 @@ TEST(ReadTexts, TakesOneALine) {
   EXPECT_THAT(ReadTexts(scratch.Path("none")).status().message(), HasSubstr("cannot read"));
 }
 
+TEST(EmbedTexts, ATextThatIsNotUtf8IsItsOwnError) {
+  const testing::RetrievalDouble server;
+  const auto address = ParseServerAddress(server.host_port(), "test");
+  ASSERT_TRUE(address.ok());
+  const auto client = Client::Connect(*address, {});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto vectors = EmbedTexts(**client, "models/finder", {"1 0", "a\xFF"}, absl::Seconds(20));
+  ASSERT_EQ(vectors.size(), 2U);
+  EXPECT_TRUE(vectors[0].ok()) << vectors[0].status();
+  const ClientError error = ErrorOf(vectors[1].status());
+  EXPECT_EQ(error.reason, "FIELD_INVALID");
+  EXPECT_EQ(error.message, "texts[0]: the text is not UTF-8");
+  EXPECT_EQ(server.texts(), 1);
+  v1::AnalysisSpec spec;
+  spec.mutable_match_text()->add_texts("\xFF");
+  EXPECT_EQ(ErrorOf((*client)->Classify("", spec, absl::Seconds(20)).status()).reason,
+            "FIELD_INVALID");
+  EXPECT_EQ(ErrorOf((*client)->GetModel("\xFF").status()).reason, "FIELD_INVALID");
+}
+
 TEST(ReadLabels, RefusesWhatTheServerWould) {
   const testing::Scratch scratch;
   v1::ServerLimits limits;
   limits.set_max_texts(2);
   limits.set_max_text_bytes(8);
-  EXPECT_THAT(ReadLabels(scratch.Write("l", "a\nb\na\n"), limits).status().message(),
-              HasSubstr("the label \"a\" twice"));
+  EXPECT_THAT(ReadLabels(scratch.Write("l", "a\n\nb\n \ta \n"), limits).status().message(),
+              HasSubstr("the label \"a\" twice: lines 1 and 4"));
   EXPECT_THAT(ReadLabels(scratch.Write("l", "a\nb\nc\n"), limits).status().message(),
               HasSubstr("3 labels; this server takes up to 2 texts"));
   EXPECT_THAT(ReadLabels(scratch.Write("l", "a\nbbbbbbbbb\n"), limits).status().message(),

@@ -77,15 +77,15 @@ TEST_F(ZeroShot, SaysAWarningAboutALabelOnce) {
   EXPECT_EQ(result.err, "scanline: warning (UNKNOWN_TERMS): \"odd 1 0\": unknown words: odd\n");
 }
 
-TEST_F(ZeroShot, StopsAtALabelThatTheModelCannotRead) {
-  Words words;  // More than are under way at once.
-  for (int i = 0; i < 8; ++i) words.push_back(scratch_.Write(std::to_string(i) + ".mp4", "1 0"));
-  const std::string labels = scratch_.Write("labels.txt", "0 1\nnothing\n");
-  words.insert(words.end(), {"--texts", labels, "--model", "finder", "--jobs", "1"});
-  const ProcessResult result = Run(words);
+TEST_F(ZeroShot, Exit2NamesTheLineOfALabelThatTheModelCannotReadBeforeAnyClip) {
+  const std::string clip = scratch_.Write("a.mp4", "1 0");
+  const std::string labels = scratch_.Write("labels.txt", "0 1\n1 1\n\n2 1\n3 1\n  # comment\n");
+  const ProcessResult result = Run({clip, "--texts", labels, "--model", "finder"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("(FIELD_INVALID): \"nothing\": expected a known word"),
-                                HasSubstr("scanline: stopped: ")));
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err,
+            "scanline: " + labels + ", line 6: \"# comment\": expected a known word, found none\n");
+  EXPECT_TRUE(server_.match_sizes().empty());
 }
 
 TEST_F(ZeroShot, Exit4NamesTheModelsThatTakeTexts) {

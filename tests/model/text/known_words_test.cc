@@ -37,6 +37,21 @@ TEST(KnownWords, SkipsAndReportsTheUnknownOnce) {
   EXPECT_THAT(tokens.unknown_words, ElementsAre("zebra", "giraffe"));
 }
 
+TEST(KnownWords, ReportsWhatIsNotAsciiWithAllThatItTouches) {
+  const auto unknown = [](const std::string& text) { return Read(text).unknown_words; };
+  EXPECT_THAT(unknown("\u0430 camera"), ElementsAre("\u0430"));  // the Cyrillic a
+  EXPECT_THAT(unknown("the \u041A\u0420\u0410\u0421\u041D\u042B\u0419, the"),
+              ElementsAre("\u043A\u0440\u0430\u0441\u043D\u044B\u0439"));
+  EXPECT_THAT(unknown("\u76F8\u673A"), ElementsAre("\u76F8\u673A"));
+  EXPECT_THAT(unknown("camera \U0001F3A5"), ElementsAre("\U0001F3A5"));
+  EXPECT_THAT(unknown("the cam\u00E9ra, cam\u00E9ra"), ElementsAre("cam\u00E9ra"));
+  EXPECT_THAT(unknown("the camera\u2019s"), ElementsAre("camera\u2019s"));
+  EXPECT_THAT(unknown("the\u00E9camera"), ElementsAre("the\u00E9camera"));
+  EXPECT_THAT(unknown("\u00E9/zebra"), ElementsAre("\u00E9", "zebra"));
+  EXPECT_THAT(unknown("the\u00A0camera\u3000rolls. (the/camera)"), IsEmpty());  // spaces
+  EXPECT_THAT(Read("\u0430 camera").ids, ElementsAre(3));
+}
+
 TEST(KnownWords, PaddingIsNoWord) {
   const Tokens tokens = Read("<pad>");
   EXPECT_THAT(tokens.ids, IsEmpty());
