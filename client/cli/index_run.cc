@@ -4,11 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/clip_file.h"
 #include "client/cli/local_error.h"
 #include "client/cli/ordered_run.h"
 #include "client/cli/outcome.h"
@@ -38,12 +36,6 @@ absl::Status Unreadable(absl::string_view why) {
   return MakeClientError(absl::StatusCode::kFailedPrecondition, kFileUnreadable, why);
 }
 
-// What became of one file.
-struct Sent {
-  std::string sha256;
-  absl::StatusOr<v1::ClipResult> result;
-};
-
 // Takes what came back, a file at a time in order, until something ends the run.
 class IndexRun {
  public:
@@ -53,7 +45,7 @@ class IndexRun {
     progress_.Update(done_, 0, absl::Now());
   }
 
-  void Take(size_t place, const Sent& sent) {
+  void Take(size_t place, const DigestedAnswer& sent) {
     if (interrupt_.raised() && absl::IsCancelled(sent.result.status())) return;
     const FileStamp& file = files_[place];
     const absl::Status status = sent.result.ok() ? Keep(file, sent) : sent.result.status();
@@ -72,8 +64,7 @@ class IndexRun {
   }
 
  private:
-  absl::Status Keep(const FileStamp& file, const Sent& sent) {
-    if (sent.sha256.empty()) return Unreadable("changed while it was read");
+  absl::Status Keep(const FileStamp& file, const DigestedAnswer& sent) {
     std::vector<float> rows;
     const auto items = MomentsOf(*sent.result, file, sent.sha256, writer_.info().dim, rows);
     if (!items.ok()) return items.status();
@@ -177,12 +168,8 @@ IndexSent SendToIndex(const Args& args, const Terminal& terminal, const Interrup
   Progress progress(args.progress, MayDrawOver(args.progress, terminal), total);
   IndexRun run(interrupt, files, done, writer, progress);
   const v1::AnalysisSpec spec = IndexSpec(writer.info(), session.model.name(), args.allow_partial);
-  const auto go_on = [&session]() -> absl::Status {
-    if (session.client->cancelled()) return absl::CancelledError("interrupted");
-    return absl::OkStatus();
-  };
   std::atomic<bool> stop{false};
-  RunInOrder<Sent>(
+  RunInOrder<DigestedAnswer>(
       static_cast<int>(files.size()), args.jobs, stop,
       [&](int i) {
         const std::string& path = files[static_cast<size_t>(i)].path;
@@ -190,21 +177,18 @@ IndexSent SendToIndex(const Args& args, const Terminal& terminal, const Interrup
         // Reading a named pipe that nobody meant may never end.
         if (std::filesystem::exists(path, unknown) &&
             !std::filesystem::is_regular_file(path, unknown)) {
-          return Sent{"", Unreadable("no regular file")};
+          return DigestedAnswer{"", Unreadable("no regular file")};
         }
         const auto upload = progress.NewUpload();
         const auto on_sent = [&](uint64_t sent, uint64_t bytes) {
           progress.Sent(upload, sent, bytes, absl::Now());
         };
-        // Before it is sent: a file that is rewritten meanwhile has another time than its stamp,
-        // and is sent again by the next run.
-        const std::string sha256 = ContentDigest(path, go_on);
-        auto result = SendClip(path, *session.client, session.limits, spec,
-                               absl::Seconds(args.timeout_seconds), on_sent);
+        auto sent = SendDigested(path, *session.client, session.limits, spec,
+                                 absl::Seconds(args.timeout_seconds), on_sent);
         progress.EndUpload(upload);
-        return Sent{sha256, std::move(result)};
+        return sent;
       },
-      [&](int i, const Sent& sent) {
+      [&](int i, const DigestedAnswer& sent) {
         run.Take(static_cast<size_t>(i), sent);
         stop = run.over() || interrupt.raised();
       });

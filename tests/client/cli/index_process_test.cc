@@ -11,9 +11,12 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/digest.h"
 #include "client/index/index_reader.h"
 #include "client/index/npy.h"
 #include "tests/client/service_double.h"
@@ -190,6 +193,38 @@ TEST_F(IndexProcess, Exit1ForAMissingFileWhichIsTriedAgain) {
   std::filesystem::remove(root_ + "/clips/link.mp4");
   Write("link.mp4", "walk link");
   EXPECT_EQ(Summary()["sent"], 1);
+}
+
+// Whichever way it is sent and replaced: no row has the vector of other bytes than its SHA-256.
+TEST_F(IndexProcess, AFileThatIsReplacedWhileItIsSentIsLeftForTheNextRun) {
+  for (const bool renamed : {false, true}) {
+    for (const size_t bytes : {size_t{10}, size_t{5} << 20}) {  // in one message, in an upload
+      SCOPED_TRACE(absl::StrCat(renamed ? "renamed " : "in place ", bytes));
+      std::filesystem::remove_all(Folder());
+      StartServer();
+      Write("a.mp4", "walk " + std::string(bytes, 'a'));
+      const std::string other = "walk " + std::string(bytes, 'b');
+      server_->OnClip([&, done = false]() mutable {
+        if (std::exchange(done, true)) return;
+        if (!renamed) Write("a.mp4", other);
+        if (renamed) std::filesystem::rename(Write("part", other), root_ + "/clips/a.mp4");
+      });
+      const ProcessResult result = Index();
+      EXPECT_EQ(result.exit_code, 1);
+      EXPECT_THAT(result.err, HasSubstr("a.mp4: changed while it was read (FILE_CHANGED)"));
+      EXPECT_THAT(Rows(), IsEmpty());
+      ASSERT_EQ(Skipped().size(), 1U);
+      EXPECT_EQ(Skipped()[0]["error"]["reason"], "FILE_CHANGED");
+
+      EXPECT_EQ(Summary()["sent"], 1);
+      const auto reader = IndexReader::Open(Folder());
+      ASSERT_TRUE(reader.ok() && (*reader)->info().count == 1);
+      Digest digest;
+      digest.Add(other);
+      EXPECT_EQ((*reader)->ItemAt(0)->sha256, absl::BytesToHexString(digest.Finish()));
+      EXPECT_THAT(Skipped(), IsEmpty());
+    }
+  }
 }
 
 TEST_F(IndexProcess, Exit2ForOtherWeightsUntilItIsRebuilt) {
