@@ -1,6 +1,10 @@
 #include "client/cli/index_run.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -27,6 +31,10 @@ absl::Status AddRow(const v1::Embedding& embedding, int dim, std::vector<float>&
     return MakeError(Reason::kInternal,
                      absl::StrCat("expected a vector of ", dim, " numbers, the server sent ",
                                   embedding.values_size()));
+  }
+  const auto is_finite = [](float x) { return std::isfinite(x); };
+  if (!std::all_of(embedding.values().begin(), embedding.values().end(), is_finite)) {
+    return MakeError(Reason::kInternal, "the server sent a vector that is not all numbers");
   }
   rows.insert(rows.end(), embedding.values().begin(), embedding.values().end());
   return absl::OkStatus();
@@ -118,6 +126,15 @@ class IndexRun {
 
 }  // namespace
 
+FileStamp StampOf(const std::string& path) {
+  FileStamp stamp{.path = path};
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return stamp;
+  stamp.bytes = static_cast<uint64_t>(info.st_size);
+  stamp.mtime_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  return stamp;
+}
+
 IndexInfo InfoOf(const v1::Model& model) {
   return {.model = absl::StrCat(model.name(), "@", model.version()),
           .weights_sha256 = model.weights_sha256(),
@@ -176,7 +193,8 @@ IndexSent SendToIndex(const Args& args, const Terminal& terminal, const Interrup
         std::error_code unknown;
         // Reading a named pipe that nobody meant may never end.
         if (std::filesystem::exists(path, unknown) &&
-            !std::filesystem::is_regular_file(path, unknown)) {
+            !std::filesystem::is_regular_file(path, unknown) &&
+            !std::filesystem::is_directory(path, unknown)) {
           return DigestedAnswer{"", Unreadable("no regular file")};
         }
         const auto upload = progress.NewUpload();
