@@ -107,14 +107,19 @@ void AddSaveFlags(CLI::App& app, Args& a) {
   app.add_flag("--force", a.force);
 }
 
+// When `detect` and `eval ava` look, and for whom.
+void AddLookFlags(CLI::App& app, Args::Detect& a) {
+  app.add_option("--interval", a.interval_seconds)
+      ->check(NumberCheck("seconds from 0.05 to 3600", 0.05, true, 3600));
+  app.add_option("--min-person-score", a.min_person_score)
+      ->check(NumberCheck("a score from 0 to 1", 0, true, 1));
+}
+
 void AddDetectFlags(CLI::App& app, Args& a) {
   app.add_option("INPUT", a.inputs);
-  app.add_option("--interval", a.detect.interval_seconds)
-      ->check(NumberCheck("seconds from 0.05 to 3600", 0.05, true, 3600));
+  AddLookFlags(app, a.detect);
   app.add_option("--boxes", a.detect.boxes);
-  const auto score = NumberCheck("a score from 0 to 1", 0, true, 1);
-  app.add_option("--min-score", a.min_score)->check(score);
-  app.add_option("--min-person-score", a.detect.min_person_score)->check(score);
+  app.add_option("--min-score", a.min_score)->check(NumberCheck("a score from 0 to 1", 0, true, 1));
   app.add_option("--top-k", a.detect.top_k)
       ->check(NumberCheck("a number from 0 to 10000", 0, true, 10000));
   app.add_flag("--tracks", a.detect.tracks);
@@ -156,6 +161,9 @@ void AddEvalFlags(CLI::App& app, Args& a) {
   app.add_flag("--rerank", a.eval.rerank);
   app.add_option("--truth", a.eval.truth);
   app.add_option("--detections", a.eval.detections);
+  app.add_option("--clips", a.eval.clips);
+  app.add_flag("--true-boxes", a.eval.true_boxes);
+  AddLookFlags(app, a.detect);
   app.add_option("--exclude", a.eval.exclude);
   app.add_option("--actions", a.eval.actions);
   AddFrameFlags(app, a);
@@ -382,13 +390,45 @@ std::string PrintConfig(const CLI::App& app, const Origins& origins) {
   return out;
 }
 
+// What `detect` is set to elsewhere is no contradiction for an `eval` that does not look.
+void DropUnaskedLooks(const Origins& origins, Args& args) {
+  const bool looks = !args.eval.clips.empty();
+  const auto drop = [&](const char* name, bool used, double& value) {
+    if (!used && origins.at(name) != absl::StrCat("--", name)) value = 0;
+  };
+  drop("interval", looks && !args.eval.true_boxes, args.detect.interval_seconds);
+  drop("min-person-score", looks, args.detect.min_person_score);
+}
+
 Reply UsageError(absl::string_view message, absl::string_view verb) {
   const absl::string_view space = verb.empty() ? "" : " ";
   return {kExitUsage, "",
           absl::StrCat("scanline: ", message, "\n  see: scanline", space, verb, " --help\n")};
 }
 
-std::string EvalContradiction(const Args::Eval& eval) {
+std::string AvaContradiction(const Args::Eval& eval, const Args::Detect& looks) {
+  if (!eval.manifest.empty()) return "--manifest is not for eval ava: --truth names its file";
+  if (eval.truth.empty()) return "no --truth: name a CSV file of what people really do";
+  if (eval.detections.empty() && eval.clips.empty()) {
+    return "no --detections: name a CSV file of what was found, or --clips FOLDER to find it";
+  }
+  if (!eval.detections.empty() && !eval.clips.empty()) {
+    return "expected --detections or --clips, found both";
+  }
+  if (eval.clips.empty()) {
+    if (eval.true_boxes) return "--true-boxes is for --clips";
+    if (looks.interval_seconds > 0) return "--interval is for --clips";
+    if (looks.min_person_score > 0) return "--min-person-score is for --clips";
+    return "";
+  }
+  if (eval.output.empty()) return "--clips needs -o DIR, where detections.csv goes";
+  if (eval.true_boxes && looks.interval_seconds > 0) {
+    return "expected --true-boxes or --interval, found both";
+  }
+  return "";
+}
+
+std::string EvalContradiction(const Args::Eval& eval, const Args::Detect& looks) {
   const std::vector<std::string> tasks = {"classify", "retrieval", "ava"};
   if (std::find(tasks.begin(), tasks.end(), eval.task) == tasks.end()) {
     return absl::StrCat("expected eval classify, eval retrieval or eval ava, found eval ",
@@ -396,15 +436,14 @@ std::string EvalContradiction(const Args::Eval& eval) {
                         DidYouMean(eval.task, tasks));
   }
   if (eval.rerank && eval.task != "retrieval") return "--rerank is for eval retrieval";
-  if (eval.task == "ava") {
-    if (!eval.manifest.empty()) return "--manifest is not for eval ava: --truth names its file";
-    if (eval.truth.empty()) return "no --truth: name a CSV file of what people really do";
-    if (eval.detections.empty()) return "no --detections: name a CSV file of what was found";
-    return "";
-  }
+  if (eval.task == "ava") return AvaContradiction(eval, looks);
+  if (eval.true_boxes) return "--true-boxes is for eval ava";
+  if (looks.interval_seconds > 0) return "--interval is for eval ava";
+  if (looks.min_person_score > 0) return "--min-person-score is for eval ava";
   for (const auto& [flag, value] :
        {std::pair("--truth", &eval.truth), std::pair("--detections", &eval.detections),
-        std::pair("--exclude", &eval.exclude), std::pair("--actions", &eval.actions)}) {
+        std::pair("--clips", &eval.clips), std::pair("--exclude", &eval.exclude),
+        std::pair("--actions", &eval.actions)}) {
     if (!value->empty()) return absl::StrCat(flag, " is for eval ava");
   }
   if (eval.manifest.empty()) {
@@ -467,7 +506,7 @@ std::string Contradiction(const Args& a) {
     if (a.import.name.empty()) return "--name is missing: what the model shall be called";
   }
   if (a.verb == Verb::kEval) {
-    const std::string wrong = EvalContradiction(a.eval);
+    const std::string wrong = EvalContradiction(a.eval, a.detect);
     if (!wrong.empty()) return wrong;
   }
   if (a.verb == Verb::kEmbed) {
@@ -513,6 +552,7 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
     }
     const Origins origins = LayerSettings(app, common, getenv);
     if (common.print_config) return Reply{kExitOk, PrintConfig(app, origins), ""};
+    if (verb == Verb::kEval) DropUnaskedLooks(origins, args);
     if (AsksServer(verb)) {
       auto server = ParseServerAddress(common.server, origins.at("server"));
       if (!server.ok()) return UsageError(std::string(server.status().message()), verb_name);

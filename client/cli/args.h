@@ -40,11 +40,13 @@ struct Args {
     std::string manifest;
     std::string output;   // a folder; empty: none
     bool rerank = false;  // retrieval
-    // Of `eval ava`, which asks no server.
+    // Of `eval ava`, which asks a server where it has clips.
     std::string truth;
-    std::string detections;
-    std::string exclude;  // keyframes that are not judged; empty: none
-    std::string actions;  // the list of actions that are judged; empty: all
+    std::string detections;   // or
+    std::string clips;        // a folder
+    bool true_boxes = false;  // people are where the truth has them
+    std::string exclude;      // keyframes that are not judged; empty: none
+    std::string actions;      // the list of actions that are judged; empty: all
   };
   Eval eval;
 

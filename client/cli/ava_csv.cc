@@ -110,6 +110,22 @@ absl::StatusOr<std::vector<AvaAction>> ParseAvaTruth(absl::string_view text,
   return truths;
 }
 
+absl::StatusOr<std::set<AvaFrame>> ParseAvaKeyframes(absl::string_view text,
+                                                     absl::string_view what) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
+  std::set<AvaFrame> keyframes;
+  for (const CsvRecord& record : records) {
+    Row row(record, what);
+    if (row.size() < 2) {
+      row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action[,person]");
+    } else {
+      keyframes.insert(row.Frame());
+    }
+    SCANLINE_RETURN_IF_ERROR(row.status());
+  }
+  return keyframes;
+}
+
 absl::StatusOr<std::vector<AvaAction>> ParseAvaFindings(absl::string_view text,
                                                         absl::string_view what) {
   SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));

@@ -18,6 +18,10 @@ namespace scanline::cli {
 absl::StatusOr<std::vector<AvaAction>> ParseAvaTruth(absl::string_view text,
                                                      absl::string_view what);
 
+// The keyframes of such a text, also those where nobody does anything.
+absl::StatusOr<std::set<AvaFrame>> ParseAvaKeyframes(absl::string_view text,
+                                                     absl::string_view what);
+
 // video, seconds, x_min, y_min, x_max, y_max, action, score.
 absl::StatusOr<std::vector<AvaAction>> ParseAvaFindings(absl::string_view text,
                                                         absl::string_view what);

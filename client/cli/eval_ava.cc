@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/ava_csv.h"
+#include "client/cli/ava_run.h"
 #include "client/cli/ava_score.h"
 #include "client/cli/clip_run.h"
 #include "client/cli/csv.h"
@@ -35,6 +38,9 @@ struct Report {
   Args::Eval files;
   AvaScores scores;
   Names names;
+  std::string model;  // resource name; empty: the detections were there before
+  std::map<std::string, std::string> skipped;  // videos without an answer, and why
+  size_t videos = 0;                           // with those
 };
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -67,11 +73,51 @@ absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& w
   return names;
 }
 
-absl::StatusOr<Report> Score(const Args::Eval& a) {
-  Report report{a, {}, {}};
+struct Truth {
+  std::vector<AvaAction> actions;
+  std::set<AvaFrame> keyframes;  // also those where nobody does anything
+};
+
+absl::StatusOr<Truth> ReadTruth(const std::string& path) {
+  Truth truth;
+  SCANLINE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  SCANLINE_ASSIGN_OR_RETURN(truth.actions, ParseAvaTruth(text, path));
+  SCANLINE_ASSIGN_OR_RETURN(truth.keyframes, ParseAvaKeyframes(text, path));
+  return truth;
+}
+
+// Finds, into the detections.csv of the report's folder. To the exit code where that ends early.
+absl::StatusOr<int> Find(const Args& args, const Terminal& terminal, Interrupt& interrupt,
+                         Truth& truth, Report& report) {
+  const std::string& folder = args.eval.output;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
+  }
+  report.files.detections = folder + "/detections.csv";
+  SCANLINE_ASSIGN_OR_RETURN(
+      AvaRun run, DetectForAva(args, terminal, interrupt, truth.actions, truth.keyframes));
+  if (run.exit_code != kExitOk) return run.exit_code;
+  SCANLINE_RETURN_IF_ERROR(render::WriteFileWhole(report.files.detections, run.findings));
+  report.model = std::move(run.model);
+  report.skipped = std::move(run.skipped);
+  std::set<std::string> videos;
+  for (const AvaFrame& frame : truth.keyframes) videos.insert(frame.first);
+  report.videos = videos.size();
+  // What was not looked at counts neither as right nor as wrong.
+  truth.actions.erase(std::remove_if(truth.actions.begin(), truth.actions.end(),
+                                     [&](const AvaAction& action) {
+                                       return report.skipped.count(action.frame.first) > 0;
+                                     }),
+                      truth.actions.end());
+  return kExitOk;
+}
+
+absl::Status Score(const std::vector<AvaAction>& truths, Report& report) {
+  const Args::Eval& a = report.files;
   AvaOptions options;
-  SCANLINE_ASSIGN_OR_RETURN(const std::string truth_text, ReadFile(a.truth));
-  SCANLINE_ASSIGN_OR_RETURN(const auto truths, ParseAvaTruth(truth_text, a.truth));
   SCANLINE_ASSIGN_OR_RETURN(const std::string findings_text, ReadFile(a.detections));
   SCANLINE_ASSIGN_OR_RETURN(const auto findings, ParseAvaFindings(findings_text, a.detections));
   if (!a.exclude.empty()) {
@@ -84,7 +130,7 @@ absl::StatusOr<Report> Score(const Args::Eval& a) {
     for (const auto& [action, name] : report.names) options.actions.insert(action);
   }
   report.scores = ScoreAva(truths, findings, options);
-  return report;
+  return absl::OkStatus();
 }
 
 std::string NameOf(const Report& report, int action) {
@@ -134,6 +180,19 @@ std::string ToCsv(const Report& report) {
   return out;
 }
 
+Json RunJson(const Report& report) {
+  Json json;
+  json["model"] = std::string(absl::StripPrefix(report.model, "models/"));
+  json["clips"] = report.files.clips;
+  json["true_boxes"] = report.files.true_boxes;
+  json["videos"] = report.videos;
+  json["skipped"] = Json::array();
+  for (const auto& [video, reason] : report.skipped) {
+    json["skipped"].push_back({{"video", video}, {"reason", reason}});
+  }
+  return json;
+}
+
 std::string ToJson(const Report& report, int indent) {
   const AvaScores& scores = report.scores;
   Json json;
@@ -148,6 +207,7 @@ std::string ToJson(const Report& report, int indent) {
   json["actions_that_happen"] = Happening(scores);
   json["keyframes"] = scores.frames;
   json["excluded_rows"] = scores.excluded_rows;
+  if (!report.model.empty()) json.update(RunJson(report));
   json["actions"] = Json::array();
   for (const AvaActionScores& row : scores.actions) {
     json["actions"].push_back({{"action", row.action},
@@ -167,23 +227,35 @@ int Fail(const absl::Status& status, int exit_code) {
 
 }  // namespace
 
-int RunEvalAva(const Args& args, const Terminal& terminal) {
-  const auto report = Score(args.eval);
-  if (!report.ok()) return Fail(report.status(), kExitUsage);
-  if (Happening(report->scores) == 0) {
+int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
+  auto truth = ReadTruth(args.eval.truth);
+  if (!truth.ok()) return Fail(truth.status(), kExitUsage);
+  Report report;
+  report.files = args.eval;
+  if (!args.eval.clips.empty()) {
+    const absl::StatusOr<int> found = Find(args, terminal, interrupt, *truth, report);
+    if (!found.ok()) return Fail(found.status(), kExitUsage);
+    if (*found != kExitOk) return *found;
+  }
+  const absl::Status scored = Score(truth->actions, report);
+  if (!scored.ok()) return Fail(scored, kExitUsage);
+  if (Happening(report.scores) == 0) {
     SayOnError(absl::StrCat(args.eval.truth, " has no action that is judged: no mAP"));
   }
   if (const std::string& folder = args.eval.output; !folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     const absl::Status written =
-        render::WriteFileWhole(folder + "/summary.json", ToJson(*report, 1));
+        render::WriteFileWhole(folder + "/summary.json", ToJson(report, 1));
     if (!written.ok()) return Fail(written, kExitInputFailed);
   }
-  return GiveReport(args, terminal, nullptr,
-                    {.table = [&](bool color) { return ToTable(*report, color); },
-                     .csv = [&] { return ToCsv(*report); },
-                     .json = [&](int indent) { return ToJson(*report, indent); }});
+  const int given = GiveReport(args, terminal, nullptr,
+                               {.table = [&](bool color) { return ToTable(report, color); },
+                                .csv = [&] { return ToCsv(report); },
+                                .json = [&](int indent) { return ToJson(report, indent); }});
+  if (given != kExitOk || report.skipped.empty()) return given;
+  SayOnError(absl::StrCat(report.skipped.size(), " of ", report.videos, " clips skipped"));
+  return kExitInputFailed;
 }
 
 }  // namespace scanline::cli

@@ -110,7 +110,7 @@ Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
     case Verb::kEval:
       return R"(Compare answers with the true ones: labels, captions, or who does what (ava).
 Usage: scanline eval classify|retrieval --manifest FILE [FLAGS]
-       scanline eval ava --truth CSV --detections CSV [FLAGS]
+       scanline eval ava --truth CSV --detections CSV|--clips DIR -o DIR [FLAGS]
   scanline eval classify --manifest val.csv -o report
   scanline eval ava --truth ava_val.csv --detections out.csv --actions ava.tsv
 Manifest: a CSV with the columns path,label (or path,caption) or a JSON list of
@@ -121,6 +121,8 @@ Answer: top-1, top-5, confusions; or recall at 1, 5, 10, both ways; 95 %
   --rerank               retrieval: also by the fusion layers, of the 128 best
   --truth CSV            ava: rows video,second,x1,y1,x2,y2,action[,person]
   --detections CSV       ava: the same with a score, as detect writes them
+  --clips DIR            ava: finds them first, in clips with the videos' names;
+  --true-boxes of true people, or --interval S, --min-person-score P of detect
   --exclude CSV          ava: not these video,second;  --actions TSV  only these
   --output DIR, -o DIR   predictions.ndjson, summary.json; a stopped run goes on
   --format F             auto, table, ndjson, json, csv [table on a terminal]
@@ -129,8 +131,7 @@ Frames and run, as of classify: --start S, --end S, --window S,
   --spatial-views N, --allow-partial, --model NAME, --timeout S, --jobs N,
   --progress W, --color W
 Settings (flag > SCANLINE_FLAG in the environment > FILE > default)
-  --server HOST:PORT     [127.0.0.1:50051]
-  --config FILE          TOML, key = flag
+  --server HOST:PORT     [127.0.0.1:50051];  --config FILE  TOML, key = flag
   --print-config         show each setting with its origin;  --help
 )";
     case Verb::kIndex:

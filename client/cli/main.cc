@@ -38,7 +38,7 @@ int Main(const std::vector<std::string>& words) {
     case Verb::kEmbed:
       return RunEmbed(args, terminal, interrupt);
     case Verb::kEval:
-      if (args.eval.task == "ava") return RunEvalAva(args, terminal);
+      if (args.eval.task == "ava") return RunEvalAva(args, terminal, interrupt);
       return args.eval.task == "retrieval" ? RunEvalRetrieval(args, terminal, interrupt)
                                            : RunEval(args, terminal, interrupt);
     case Verb::kIndex:

@@ -12,7 +12,7 @@ int RunDetect(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunEmbed(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunEval(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunEvalRetrieval(const Args& args, const Terminal& terminal, Interrupt& interrupt);
-int RunEvalAva(const Args& args, const Terminal& terminal);
+int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunIndex(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunSearch(const Args& args, const Terminal& terminal, Interrupt& interrupt);
 int RunExport(const Args& args, const Terminal& terminal, Interrupt& interrupt);

@@ -161,6 +161,32 @@ TEST(ParseArgs, TakesAnEvaluationOfDetections) {
   EXPECT_EQ(args.eval.truth, "t.csv");
   EXPECT_EQ(args.eval.exclude, "e.csv");
   EXPECT_THAT(Refused({"eval", "ava", "--truth", "t"}), HasSubstr("no --detections"));
+  const Args found = Accepted({"eval", "ava", "--truth", "t", "--clips", "c", "-o", "r",
+                               "--interval", "0.5", "--min-person-score", "0.3"});
+  EXPECT_EQ(found.eval.clips, "c");
+  EXPECT_EQ(found.detect.interval_seconds, 0.5);
+  EXPECT_EQ(found.detect.min_person_score, 0.3);
+  const Environment detects = {{"SCANLINE_INTERVAL", "0.5"}, {"SCANLINE_MIN_PERSON_SCORE", "0.3"}};
+  const Words in_clips = {"eval", "ava", "--truth", "t", "--clips", "c", "-o", "r"};
+  EXPECT_EQ(Accepted(in_clips, detects).detect.interval_seconds, 0.5);
+  Words in_boxes = in_clips;
+  in_boxes.push_back("--true-boxes");
+  EXPECT_EQ(Accepted(in_boxes, detects).detect.interval_seconds, 0);
+  in_boxes.insert(in_boxes.end(), {"--interval", "1"});
+  EXPECT_THAT(Refused(in_boxes), HasSubstr("expected --true-boxes or --interval, found both"));
+  EXPECT_EQ(Accepted({"eval", "classify", "--manifest", "m"}, detects).detect.min_person_score, 0);
+  EXPECT_THAT(Refused({"eval", "ava", "--truth", "t", "--clips", "c"}), HasSubstr("needs -o DIR"));
+  EXPECT_THAT(Refused({"eval", "ava", "--truth", "t", "--clips", "c", "--detections", "d"}),
+              HasSubstr("expected --detections or --clips, found both"));
+  for (const Words& flag :
+       {Words{"--true-boxes"}, Words{"--interval", "1"}, Words{"--min-person-score", "0.1"}}) {
+    Words words = {"eval", "ava", "--truth", "t", "--detections", "d"};
+    words.insert(words.end(), flag.begin(), flag.end());
+    EXPECT_THAT(Refused(words), HasSubstr(flag[0] + " is for --clips"));
+    words = {"eval", "classify", "--manifest", "m"};
+    words.insert(words.end(), flag.begin(), flag.end());
+    EXPECT_THAT(Refused(words), HasSubstr(flag[0] + " is for eval ava"));
+  }
   EXPECT_THAT(Refused({"eval", "ava", "--detections", "t"}), HasSubstr("no --truth"));
   EXPECT_THAT(Refused({"eval", "ava", "--truth", "t", "--detections", "d", "--manifest", "m"}),
               HasSubstr("--manifest is not for eval ava"));

@@ -135,6 +135,35 @@ TEST_F(Detect, ItsAvaFileIsReadByEvalAva) {
   EXPECT_NEAR(nlohmann::json::parse(result.out)["frame_map"].get<double>(), 0.5, 1e-12);
 }
 
+TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
+  scratch_.Write("broken.mp4", "no video");
+  const std::string truth = scratch_.Write("truth.csv",
+                                           "street,0,0.1,0.25,0.4,0.75,1\n"
+                                           "street,0.4,0,0,0.1,0.1,1\n"
+                                           "gone,0,0,0,0.1,0.1,1\n");
+  const std::string folder = scratch_.Path("report");
+  Words words = {"eval", "ava", "--truth", truth, "--clips", scratch_.Path(""), "-o", folder};
+  const ProcessResult result = Run(words);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("gone: no clip of this name in "),
+                                HasSubstr("1 of 2 clips skipped")));
+  const v1::DetectOptions asked = server_.last_spec().detect();
+  EXPECT_EQ(asked.keyframe_interval().nanos(), 200'000'000) << "through 0, 0.4 and 1";
+  EXPECT_EQ(asked.top_k(), 0U) << "all actions";
+  // What was found at second 0.2, where the truth says nothing, does not count.
+  EXPECT_EQ(scratch_.Read("report/detections.csv"), "street,0,0.125,0.25,0.375,0.75,1,0.9\n");
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_NEAR(json["frame_map"].get<double>(), 0.5, 1e-12);
+  EXPECT_EQ(json["videos"], 2);
+  ASSERT_EQ(json["skipped"].size(), 1U);
+  EXPECT_EQ(json["skipped"][0]["video"], "gone");
+  EXPECT_EQ(scratch_.Read("report/summary.json"), result.out);
+
+  words.insert(words.end(), {"--interval", "0.3"});
+  EXPECT_THAT(Run(words).err, HasSubstr("1 of 3 keyframes of " + truth + " are no multiple"));
+  EXPECT_EQ(server_.last_spec().detect().keyframe_interval().nanos(), 300'000'000);
+}
+
 TEST_F(Detect, SavesASheetOfTheKeyframes) {
   const std::string out = scratch_.Path("sheet.png");
   const ProcessResult result = Run({"detect", clip_, "--save", out});
