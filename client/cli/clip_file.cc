@@ -31,6 +31,17 @@ absl::Status ErrnoError(int error, const std::string& path) {
                          absl::StrCat("cannot be read: ", std::strerror(error)));
 }
 
+bool SameTime(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+// Not only st_mtim, which can be set back: st_ctim cannot, and it also moves when the name is given
+// to another file, which takes it from this one.
+bool SameContent(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         SameTime(a.st_mtim, b.st_mtim) && SameTime(a.st_ctim, b.st_ctim);
+}
+
 }  // namespace
 
 absl::StatusOr<ClipFile> ClipFile::Open(const std::string& input, GoOn go_on) {
@@ -38,18 +49,21 @@ absl::StatusOr<ClipFile> ClipFile::Open(const std::string& input, GoOn go_on) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   const int fd = input == "-" ? STDIN_FILENO : open(input.c_str(), kFlags);
   if (fd < 0) return ErrnoError(errno, input);
-  ClipFile opened(input, std::move(go_on), fd);
-  struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
-    opened.size_ = static_cast<uint64_t>(info.st_size);
+  return ClipFile(input, std::move(go_on), fd);
+}
+
+ClipFile::ClipFile(std::string input, GoOn go_on, int fd)
+    : input_(std::move(input)), go_on_(std::move(go_on)), fd_(fd) {
+  if (fstat(fd_, &opened_) == 0 && S_ISREG(opened_.st_mode)) {
+    size_ = static_cast<uint64_t>(opened_.st_size);
   }
-  return opened;
 }
 
 ClipFile::ClipFile(ClipFile&& other) noexcept
     : input_(std::move(other.input_)),
       go_on_(std::move(other.go_on_)),
       fd_(std::exchange(other.fd_, -1)),
+      opened_(other.opened_),
       size_(other.size_) {}
 
 ClipFile::~ClipFile() {
@@ -73,6 +87,13 @@ absl::StatusOr<size_t> ClipFile::Read(char* out, size_t size) {
 absl::Status ClipFile::Rewind() {
   if (lseek(fd_, 0, SEEK_SET) != 0) return ErrnoError(errno, input_);
   return absl::OkStatus();
+}
+
+absl::Status ClipFile::CheckUnchanged() const {
+  if (!size_.has_value()) return absl::OkStatus();
+  struct stat now {};
+  if (fstat(fd_, &now) == 0 && SameContent(now, opened_)) return absl::OkStatus();
+  return MakeClientError(absl::StatusCode::kAborted, kFileChanged, "changed while it was read");
 }
 
 absl::StatusOr<std::string> DigestOf(ClipFile& file) {

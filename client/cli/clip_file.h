@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -25,13 +27,16 @@ class ClipFile {
   absl::StatusOr<size_t> Read(char* out, size_t size);    // 0: the end
   absl::Status Rewind();                                  // of a regular file
 
+  // FILE_CHANGED where a regular file was written to, replaced or removed since it was opened.
+  absl::Status CheckUnchanged() const;
+
  private:
-  ClipFile(std::string input, GoOn go_on, int fd)
-      : input_(std::move(input)), go_on_(std::move(go_on)), fd_(fd) {}
+  ClipFile(std::string input, GoOn go_on, int fd);
 
   std::string input_;
   GoOn go_on_;
   int fd_ = -1;
+  struct stat opened_ {};
   std::optional<uint64_t> size_;
 };
 

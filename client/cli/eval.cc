@@ -90,9 +90,9 @@ int SendAll(const Args& args, const Terminal& terminal, Interrupt& interrupt,
   }
   return AskForClips(
       args, terminal, interrupt, session, clips, entries.size(),
-      [&](const EvalClip& clip, const std::string& sha256, const OnSent& on_sent) {
-        const auto result = SendClip(clip.file, *session.client, session.limits, spec,
-                                     absl::Seconds(args.timeout_seconds), on_sent);
+      [&](const EvalClip& clip, const OnSent& on_sent) {
+        const auto [sha256, result] = SendDigested(clip.file, *session.client, session.limits, spec,
+                                                   absl::Seconds(args.timeout_seconds), on_sent);
         // Written as it comes, not in order: a run that is killed loses no answer it has.
         if (IsAboutTheClip(result.status())) answers.Add(clip.place, sha256, result);
         return result.status();

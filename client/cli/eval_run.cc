@@ -60,9 +60,7 @@ int AskForClips(const Args& args, const Terminal& terminal, Interrupt& interrupt
         const auto on_sent = [&](uint64_t sent, uint64_t bytes) {
           progress.Sent(upload, sent, bytes, absl::Now());
         };
-        // Before it is sent: of a clip that is rewritten meanwhile the answer is not kept for good.
-        const std::string sha256 = ContentDigest(clip.file, NotCancelled(session));
-        const absl::Status status = ask(clip, sha256, on_sent);
+        const absl::Status status = ask(clip, on_sent);
         progress.EndUpload(upload);
         return status;
       },

@@ -28,11 +28,9 @@ struct EvalClip {
   size_t place = 0;  // the caller's own
 };
 
-// What an evaluation does with one clip: sends `clip`, keeps what came back under `sha256` of its
-// bytes ("" where they cannot be read) if IsAboutTheClip, and returns how it went. Called on
-// several threads.
-using AskForClip = std::function<absl::Status(const EvalClip& clip, const std::string& sha256,
-                                              const OnSent& on_sent)>;
+// What an evaluation does with one clip: sends `clip` with SendDigested, keeps what came back if
+// IsAboutTheClip, and returns how it went. Called on several threads.
+using AskForClip = std::function<absl::Status(const EvalClip& clip, const OnSent& on_sent)>;
 
 // Asks for each of `clips` on args.jobs threads, with progress that counts them as the last ones of
 // `total`. `written` is asked after each clip: an error of it, like an error that is not about the

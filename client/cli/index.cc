@@ -44,16 +44,6 @@ int Refuse(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
-// Nothing of what cannot be looked at: sending it says why.
-FileStamp StampOf(const std::string& path) {
-  FileStamp stamp{.path = path};
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return stamp;
-  stamp.bytes = static_cast<uint64_t>(info.st_size);
-  stamp.mtime_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
-  return stamp;
-}
-
 // With paths that are the same from any folder, each once.
 std::vector<FileStamp> StampsOf(const std::vector<std::string>& files) {
   std::vector<FileStamp> stamps;
@@ -246,6 +236,26 @@ int Finish(const Args& args, const Terminal& terminal, const Summary& summary) {
   return kExitInputFailed;
 }
 
+// The request itself is refused, and would be again. An index without rows goes: it would hold
+// later runs to these settings.
+int EndRefused(const IndexSent& sent, int total, IndexWriter& writer) {
+  SayOnError(absl::StrCat("stopped: ", sent.not_done, " of ", total, " files not done"));
+  if (writer.info().count > 0) return kExitUsage;
+  const absl::Status discarded = writer.Discard();
+  return discarded.ok() ? kExitUsage : Refuse(discarded, kExitUsage);
+}
+
+// What the arguments stand for. With --prune a folder that was emptied is one whose rows go.
+absl::StatusOr<Inputs> IndexInputs(const Args& args) {
+  const bool goes_on = !args.index.rebuild && ReadIndexInfo(args.index.folder).ok();
+  auto inputs = ExpandInputs(args.inputs, goes_on && args.index.prune);
+  if (goes_on && absl::IsNotFound(inputs.status())) {
+    return absl::NotFoundError(absl::StrCat(inputs.status().message(), "; --prune drops what ",
+                                            args.index.folder, " has of files that are gone"));
+  }
+  return inputs;
+}
+
 // From here on a session and a folder are there.
 int Run(const Args& args, const Terminal& terminal, const Interrupt& interrupt,
         const Session& session, std::vector<FileStamp> found, IndexWriter& writer) {
@@ -267,6 +277,7 @@ int Run(const Args& args, const Terminal& terminal, const Interrupt& interrupt,
   const int total = static_cast<int>(found.size()) + failed_before;
   const IndexSent sent = SendToIndex(args, terminal, interrupt, session, files, total,
                                      total - static_cast<int>(files.size()), writer);
+  if (sent.stopped == kExitUsage) return EndRefused(sent, total, writer);
   if (sent.stopped != kExitOk) {
     SayOnError(absl::StrCat(interrupt.raised() ? "interrupted: " : "stopped: ", sent.not_done,
                             " of ", total, " files not done; the same command",
@@ -291,7 +302,7 @@ int Run(const Args& args, const Terminal& terminal, const Interrupt& interrupt,
 }  // namespace
 
 int RunIndex(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
-  const auto inputs = ExpandInputs(args.inputs);
+  const auto inputs = IndexInputs(args);
   if (!inputs.ok()) return Refuse(inputs.status(), kExitUsage);
   for (const std::string& note : inputs->notes) SayOnError(note);
   const auto session = OpenSession(args.server, ModelToAsk(args));

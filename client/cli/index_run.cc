@@ -1,14 +1,16 @@
 #include "client/cli/index_run.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/clip_file.h"
 #include "client/cli/local_error.h"
 #include "client/cli/ordered_run.h"
 #include "client/cli/outcome.h"
@@ -30,6 +32,10 @@ absl::Status AddRow(const v1::Embedding& embedding, int dim, std::vector<float>&
                      absl::StrCat("expected a vector of ", dim, " numbers, the server sent ",
                                   embedding.values_size()));
   }
+  const auto is_finite = [](float x) { return std::isfinite(x); };
+  if (!std::all_of(embedding.values().begin(), embedding.values().end(), is_finite)) {
+    return MakeError(Reason::kInternal, "the server sent a vector that is not all numbers");
+  }
   rows.insert(rows.end(), embedding.values().begin(), embedding.values().end());
   return absl::OkStatus();
 }
@@ -37,12 +43,6 @@ absl::Status AddRow(const v1::Embedding& embedding, int dim, std::vector<float>&
 absl::Status Unreadable(absl::string_view why) {
   return MakeClientError(absl::StatusCode::kFailedPrecondition, kFileUnreadable, why);
 }
-
-// What became of one file.
-struct Sent {
-  std::string sha256;
-  absl::StatusOr<v1::ClipResult> result;
-};
 
 // Takes what came back, a file at a time in order, until something ends the run.
 class IndexRun {
@@ -53,7 +53,7 @@ class IndexRun {
     progress_.Update(done_, 0, absl::Now());
   }
 
-  void Take(size_t place, const Sent& sent) {
+  void Take(size_t place, const DigestedAnswer& sent) {
     if (interrupt_.raised() && absl::IsCancelled(sent.result.status())) return;
     const FileStamp& file = files_[place];
     const absl::Status status = sent.result.ok() ? Keep(file, sent) : sent.result.status();
@@ -72,8 +72,7 @@ class IndexRun {
   }
 
  private:
-  absl::Status Keep(const FileStamp& file, const Sent& sent) {
-    if (sent.sha256.empty()) return Unreadable("changed while it was read");
+  absl::Status Keep(const FileStamp& file, const DigestedAnswer& sent) {
     std::vector<float> rows;
     const auto items = MomentsOf(*sent.result, file, sent.sha256, writer_.info().dim, rows);
     if (!items.ok()) return items.status();
@@ -127,6 +126,15 @@ class IndexRun {
 
 }  // namespace
 
+FileStamp StampOf(const std::string& path) {
+  FileStamp stamp{.path = path};
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return stamp;
+  stamp.bytes = static_cast<uint64_t>(info.st_size);
+  stamp.mtime_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  return stamp;
+}
+
 IndexInfo InfoOf(const v1::Model& model) {
   return {.model = absl::StrCat(model.name(), "@", model.version()),
           .weights_sha256 = model.weights_sha256(),
@@ -177,34 +185,28 @@ IndexSent SendToIndex(const Args& args, const Terminal& terminal, const Interrup
   Progress progress(args.progress, MayDrawOver(args.progress, terminal), total);
   IndexRun run(interrupt, files, done, writer, progress);
   const v1::AnalysisSpec spec = IndexSpec(writer.info(), session.model.name(), args.allow_partial);
-  const auto go_on = [&session]() -> absl::Status {
-    if (session.client->cancelled()) return absl::CancelledError("interrupted");
-    return absl::OkStatus();
-  };
   std::atomic<bool> stop{false};
-  RunInOrder<Sent>(
+  RunInOrder<DigestedAnswer>(
       static_cast<int>(files.size()), args.jobs, stop,
       [&](int i) {
         const std::string& path = files[static_cast<size_t>(i)].path;
         std::error_code unknown;
         // Reading a named pipe that nobody meant may never end.
         if (std::filesystem::exists(path, unknown) &&
-            !std::filesystem::is_regular_file(path, unknown)) {
-          return Sent{"", Unreadable("no regular file")};
+            !std::filesystem::is_regular_file(path, unknown) &&
+            !std::filesystem::is_directory(path, unknown)) {
+          return DigestedAnswer{"", Unreadable("no regular file")};
         }
         const auto upload = progress.NewUpload();
         const auto on_sent = [&](uint64_t sent, uint64_t bytes) {
           progress.Sent(upload, sent, bytes, absl::Now());
         };
-        // Before it is sent: a file that is rewritten meanwhile has another time than its stamp,
-        // and is sent again by the next run.
-        const std::string sha256 = ContentDigest(path, go_on);
-        auto result = SendClip(path, *session.client, session.limits, spec,
-                               absl::Seconds(args.timeout_seconds), on_sent);
+        auto sent = SendDigested(path, *session.client, session.limits, spec,
+                                 absl::Seconds(args.timeout_seconds), on_sent);
         progress.EndUpload(upload);
-        return Sent{sha256, std::move(result)};
+        return sent;
       },
-      [&](int i, const Sent& sent) {
+      [&](int i, const DigestedAnswer& sent) {
         run.Take(static_cast<size_t>(i), sent);
         stop = run.over() || interrupt.raised();
       });

@@ -13,6 +13,9 @@
 
 namespace scanline::cli {
 
+// How the file looks now: nothing of what cannot be looked at, which sending it says.
+FileStamp StampOf(const std::string& path);
+
 // An index of this model's vectors.
 IndexInfo InfoOf(const v1::Model& model);
 

@@ -67,7 +67,7 @@ absl::Status Add(const std::string& argument, absl::string_view nothing, Paths f
                  const LeftOut& left_out, Inputs& inputs) {
   const std::string note = left_out.any() ? left_out.Text() : "";
   if (found.empty()) {
-    return absl::InvalidArgumentError(
+    return absl::NotFoundError(
         absl::StrCat(nothing, " ", argument, left_out.any() ? "; " : "", note));
   }
   std::sort(found.begin(), found.end());
@@ -76,7 +76,7 @@ absl::Status Add(const std::string& argument, absl::string_view nothing, Paths f
   return absl::OkStatus();
 }
 
-absl::Status ExpandFolder(const std::string& folder, Inputs& inputs) {
+absl::Status ExpandFolder(const std::string& folder, bool may_be_empty, Inputs& inputs) {
   Paths found;
   LeftOut left_out;
   if (access(folder.c_str(), R_OK | X_OK) != 0) left_out.Add(folder, std::strerror(errno));
@@ -92,7 +92,8 @@ absl::Status ExpandFolder(const std::string& folder, Inputs& inputs) {
     if (absl::StartsWith(name, ".")) {
       if (type == fs::file_type::directory) it.disable_recursion_pending();
     } else if (type == fs::file_type::directory) {
-      if (access(path.c_str(), R_OK | X_OK) != 0) left_out.Add(shown, std::strerror(errno));
+      // Its videos are not known: SendClip fails with the reason, so that the run does.
+      if (access(path.c_str(), R_OK | X_OK) != 0) found.push_back(path.native());
     } else if (NamedLikeVideo(name)) {
       if (MayBeFile(type)) {
         found.push_back(path.native());
@@ -107,6 +108,10 @@ absl::Status ExpandFolder(const std::string& folder, Inputs& inputs) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot search the folder ", folder, ": ", error.message()));
   }
+  if (found.empty() && may_be_empty && !left_out.any()) {
+    inputs.notes.push_back(absl::StrCat("no video in the folder ", folder));
+    return absl::OkStatus();
+  }
   return Add(folder, "no video in the folder", std::move(found), left_out, inputs);
 }
 
@@ -120,23 +125,26 @@ Paths MatchPattern(const std::string& pattern) {
   return paths;
 }
 
-absl::Status ExpandPattern(const std::string& pattern, Inputs& inputs) {
+absl::Status ExpandPattern(const std::string& pattern, bool may_be_empty, Inputs& inputs) {
   Paths found;
   LeftOut left_out;
+  bool folders = false;
   for (const std::string& match : MatchPattern(pattern)) {
     std::error_code unknown;
     const fs::file_type type = fs::status(match, unknown).type();
     if (MayBeFile(type)) {
       found.push_back(match);
     } else if (type == fs::file_type::directory) {
+      folders = true;
       Inputs inside;
-      SCANLINE_RETURN_IF_ERROR(ExpandFolder(match, inside));
+      SCANLINE_RETURN_IF_ERROR(ExpandFolder(match, may_be_empty, inside));
       found.insert(found.end(), inside.files.begin(), inside.files.end());
       inputs.notes.insert(inputs.notes.end(), inside.notes.begin(), inside.notes.end());
     } else {
       left_out.Add(match, NameOf(type));
     }
   }
+  if (found.empty() && folders && !left_out.any()) return absl::OkStatus();  // Noted.
   return Add(pattern, "nothing matches", std::move(found), left_out, inputs);
 }
 
@@ -154,12 +162,13 @@ absl::StatusOr<Paths> ReadList(const std::string& list) {
   return lines;
 }
 
-absl::Status ExpandPath(const std::string& path, Inputs& inputs) {
+absl::Status ExpandPath(const std::string& path, bool may_be_empty, Inputs& inputs) {
   std::error_code unknown;
-  if (path != "-" && fs::is_directory(path, unknown)) return ExpandFolder(path, inputs);
+  if (path != "-" && fs::is_directory(path, unknown))
+    return ExpandFolder(path, may_be_empty, inputs);
   const bool is_there = fs::exists(fs::symlink_status(path, unknown));
   if (!is_there && path.find_first_of("*?[") != std::string::npos) {
-    return ExpandPattern(path, inputs);
+    return ExpandPattern(path, may_be_empty, inputs);
   }
   inputs.files.push_back(path);
   return absl::OkStatus();
@@ -167,14 +176,15 @@ absl::Status ExpandPath(const std::string& path, Inputs& inputs) {
 
 }  // namespace
 
-absl::StatusOr<Inputs> ExpandInputs(const Paths& arguments) {
+absl::StatusOr<Inputs> ExpandInputs(const Paths& arguments, bool folders_may_be_empty) {
   Inputs all;
   for (const std::string& argument : arguments) {
     Paths named = {argument};
     if (argument.size() > 1 && argument[0] == '@') {
       SCANLINE_ASSIGN_OR_RETURN(named, ReadList(argument.substr(1)));
     }
-    for (const std::string& path : named) SCANLINE_RETURN_IF_ERROR(ExpandPath(path, all));
+    for (const std::string& path : named)
+      SCANLINE_RETURN_IF_ERROR(ExpandPath(path, folders_may_be_empty, all));
   }
   if (std::count(all.files.begin(), all.files.end(), "-") > 1) {
     return absl::InvalidArgumentError("- stands for standard input, which can be read only once");

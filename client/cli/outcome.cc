@@ -48,7 +48,8 @@ std::string Phrase(const ClientError& error) {
 std::string Sentence(const ClientError& error) {
   const std::string reason =
       error.reason.empty() ? absl::StatusCodeToString(error.code) : error.reason;
-  const bool local = reason == kFileNotFound || reason == kFileEmpty || reason == kFileUnreadable;
+  const bool local = reason == kFileNotFound || reason == kFileEmpty || reason == kFileUnreadable ||
+                     reason == kFileChanged;
   if (local) return absl::StrCat(error.message, " (", reason, ")");  // It says all by itself.
   return absl::StrCat(Phrase(error), " (", reason, "): ", error.message);
 }

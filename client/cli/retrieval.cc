@@ -14,6 +14,7 @@
 #include "client/cli/eval_folder.h"
 #include "client/cli/eval_run.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/local_error.h"
 #include "client/cli/ordered_run.h"
 #include "client/cli/outcome.h"
 #include "client/cli/progress.h"
@@ -80,8 +81,7 @@ class RetrievalRun {
   void TakeCaption(size_t place, absl::StatusOr<TextVector> vector);
   absl::Status CheckEmbedding(const v1::ClipResult& result) const;
   int CheckThatItReranks(const std::vector<EvalClip>& clips);
-  absl::Status AskForMatches(const EvalClip& clip, const std::string& sha256, const Texts& texts,
-                             const OnSent& on_sent);
+  absl::Status AskForMatches(const EvalClip& clip, const Texts& texts, const OnSent& on_sent);
 
   const Args& args_;
   const Terminal& terminal_;
@@ -210,9 +210,9 @@ int RetrievalRun::EmbedClips() {
   if (const int code = CheckThatItReranks(clips); code != kExitOk) return code;
   return AskForClips(
       args_, terminal_, interrupt_, session_, clips, set_.clips.size(),
-      [&](const EvalClip& clip, const std::string& sha256, const OnSent& on_sent) {
-        auto result =
-            SendClip(clip.file, *session_.client, session_.limits, spec_, timeout(), on_sent);
+      [&](const EvalClip& clip, const OnSent& on_sent) {
+        auto [sha256, result] =
+            SendDigested(clip.file, *session_.client, session_.limits, spec_, timeout(), on_sent);
         if (result.ok()) {
           const absl::Status fits = CheckEmbedding(*result);
           if (!fits.ok()) result = fits;
@@ -225,8 +225,8 @@ int RetrievalRun::EmbedClips() {
 }
 
 // As many texts a request as the server reranks.
-absl::Status RetrievalRun::AskForMatches(const EvalClip& clip, const std::string& sha256,
-                                         const Texts& texts, const OnSent& on_sent) {
+absl::Status RetrievalRun::AskForMatches(const EvalClip& clip, const Texts& texts,
+                                         const OnSent& on_sent) {
   const size_t limit = session_.limits.max_texts();
   const size_t step = limit == 0 ? kRerankedItems : std::min(limit, kRerankedItems);
   for (size_t from = 0; from < texts.size(); from += step) {
@@ -234,8 +234,13 @@ absl::Status RetrievalRun::AskForMatches(const EvalClip& clip, const std::string
     const auto end =
         texts.begin() + static_cast<std::ptrdiff_t>(std::min(from + step, texts.size()));
     const Texts some(begin, end);
-    const auto result = SendClip(clip.file, *session_.client, session_.limits,
-                                 RerankSpec(spec_, some), timeout(), on_sent);
+    auto [sha256, result] = SendDigested(clip.file, *session_.client, session_.limits,
+                                         RerankSpec(spec_, some), timeout(), on_sent);
+    // Its embedding, of an earlier request, has to be of the same bytes.
+    if (result.ok() && sha256 != answers_.Sha256(clip.place)) {
+      result = MakeClientError(absl::StatusCode::kAborted, kFileChanged,
+                               "changed since it was embedded");
+    }
     if (IsAboutTheClip(result.status())) answers_.AddMatches(clip.place, sha256, some, result);
     if (!result.ok()) return result.status();
   }
@@ -254,8 +259,8 @@ int RetrievalRun::Rerank() {
     }
     const int stopped = AskForClips(
         args_, terminal_, interrupt_, session_, clips, clips.size(),
-        [&](const EvalClip& clip, const std::string& sha256, const OnSent& on_sent) {
-          return AskForMatches(clip, sha256, missing.at(clip.place), on_sent);
+        [&](const EvalClip& clip, const OnSent& on_sent) {
+          return AskForMatches(clip, missing.at(clip.place), on_sent);
         },
         [&] { return answers_.written(); });
     if (stopped != kExitOk) return stopped;

@@ -30,6 +30,7 @@ Line FromJson(const nlohmann::json& json) {
     return line;
   }
   const nlohmann::json& result = json.at("result");
+  answer.sha256 = line.sha256;
   result.at("embeddings").at(0).at("values").get_to(answer.embedding);
   for (const auto& warning : result.at("warnings")) {
     answer.warnings.push_back(warning.at("reason"));
@@ -46,7 +47,10 @@ absl::StatusOr<Line> ParseLine(absl::string_view text) {
 }
 
 void Merge(RetrievalAnswer from, RetrievalAnswer& into) {
-  if (!from.embedding.empty()) into.embedding = std::move(from.embedding);
+  if (!from.embedding.empty()) {
+    into.embedding = std::move(from.embedding);
+    into.sha256 = std::move(from.sha256);
+  }
   into.match_logit.merge(from.match_logit);
   into.warnings.insert(into.warnings.end(), from.warnings.begin(), from.warnings.end());
   if (from.error.has_value()) into.error = std::move(from.error);
@@ -124,6 +128,11 @@ void RetrievalAnswers::Add(size_t place, const std::string& line) {
 std::vector<RetrievalAnswer> RetrievalAnswers::all() const {
   const MutexLock lock(mu_);
   return answers_;
+}
+
+std::string RetrievalAnswers::Sha256(size_t place) const {
+  const MutexLock lock(mu_);
+  return answers_[place].sha256;
 }
 
 absl::Status RetrievalAnswers::written() const {

@@ -20,6 +20,7 @@ namespace scanline::cli {
 // What is known of one clip of a retrieval evaluation.
 struct RetrievalAnswer {
   std::vector<float> embedding;               // empty: not yet
+  std::string sha256;                         // of the bytes that the embedding is of
   std::map<std::string, double> match_logit;  // by text, of those that were reranked
   std::vector<std::string> warnings;          // reasons
   std::optional<ClientError> error;           // why there is none, of whichever request failed
@@ -51,6 +52,7 @@ class RetrievalAnswers {
 
   // A copy, in the order of the set.
   std::vector<RetrievalAnswer> all() const;
+  std::string Sha256(size_t place) const;  // as in RetrievalAnswer
   absl::Status written() const;
 
  private:

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -91,24 +93,30 @@ v1::AnalysisSpec RerankSpec(const Args& args, const Session& session, const Item
   return spec;
 }
 
-// Asks for each hit's matching score and sorts by it; hits that have none (their file is gone)
-// come last. Returns what ended it before its time, or kExitOk.
+// Asks for each hit's matching score and sorts by it; hits that have none (their file is gone, or
+// is another one by now) come last. Returns what ended it before its time, or kExitOk.
 int Rerank(const Args& args, const Session& session, std::vector<Hit>& hits) {
   std::atomic<bool> stop{false};
   int exit_code = kExitOk;
-  RunInOrder<absl::StatusOr<v1::ClipResult>>(
+  RunInOrder<DigestedAnswer>(
       static_cast<int>(hits.size()), args.jobs, stop,
       [&](int i) {
-        const Item& item = hits[static_cast<size_t>(i)].moment.item;
-        return SendClip(item.file.path, *session.client, session.limits,
-                        RerankSpec(args, session, item), absl::Seconds(args.timeout_seconds),
-                        nullptr);
+        const Hit& hit = hits[static_cast<size_t>(i)];
+        const Item& item = hit.moment.item;
+        if (hit.missing || hit.changed) return DigestedAnswer{"", absl::NotFoundError("")};
+        return SendDigested(item.file.path, *session.client, session.limits,
+                            RerankSpec(args, session, item), absl::Seconds(args.timeout_seconds),
+                            nullptr);
       },
-      [&](int i, const absl::StatusOr<v1::ClipResult>& answer) {
+      [&](int i, const DigestedAnswer& sent) {
         Hit& hit = hits[static_cast<size_t>(i)];
+        const absl::StatusOr<v1::ClipResult>& answer = sent.result;
+        if (hit.missing || hit.changed) return;
+        hit.changed = !sent.sha256.empty() && sent.sha256 != hit.moment.item.sha256;
+        if (hit.changed) return;
         if (answer.ok() && !answer->text_matches().empty()) {
           hit.match_logit = answer->text_matches(0).match_logit();
-        } else if (!stop && !hit.missing) {
+        } else if (!stop) {
           const int code = Fail(hit.moment.item.file.path,
                                 answer.ok() ? MakeError(Reason::kInternal, "no match in the answer")
                                             : answer.status());
@@ -127,6 +135,16 @@ int Rerank(const Args& args, const Session& session, std::vector<Hit>& hits) {
 absl::StatusOr<std::vector<Hit>> Find(const Args& args, const IndexReader& index,
                                       const std::vector<float>& query) {
   const std::vector<float> scores = ScoreRows(index.rows(), query);
+  const auto is_finite = [](float x) { return std::isfinite(x); };
+  if (!std::all_of(query.begin(), query.end(), is_finite)) {
+    return MakeError(Reason::kInternal, "the server sent a vector that is not all numbers");
+  }
+  const auto bad = std::find_if_not(scores.begin(), scores.end(), is_finite);
+  if (bad != scores.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the index ", args.search.folder, " is damaged: row ", bad - scores.begin(), " of ",
+        "embeddings.npy is not all numbers; scanline index --rebuild makes it again"));
+  }
   SCANLINE_ASSIGN_OR_RETURN(
       std::vector<Moment> moments,
       BestMoments(index, scores, args.search.top_k,
@@ -135,17 +153,20 @@ absl::StatusOr<std::vector<Hit>> Find(const Args& args, const IndexReader& index
   for (Moment& moment : moments) {
     std::error_code unknown;
     const bool missing = !std::filesystem::exists(moment.item.file.path, unknown);
-    hits.push_back({std::move(moment), std::nullopt, missing});
+    const bool changed = !missing && StampOf(moment.item.file.path) != moment.item.file;
+    hits.push_back({std::move(moment), std::nullopt, missing, changed});
   }
   return hits;
 }
 
-void SayMissing(const std::vector<Hit>& hits) {
-  const auto missing =
-      std::count_if(hits.begin(), hits.end(), [](const Hit& hit) { return hit.missing; });
-  if (missing == 0) return;
-  SayOnError(absl::StrCat(missing, " of ", hits.size(),
-                          " are in files that are gone; scanline index --prune drops these"));
+void SayStale(const std::vector<Hit>& hits) {
+  const auto say = [&hits](bool Hit::*what, absl::string_view text) {
+    const auto count = std::count_if(hits.begin(), hits.end(), std::mem_fn(what));
+    if (count > 0) SayOnError(absl::StrCat(count, " of ", hits.size(), text));
+  };
+  say(&Hit::missing, " are in files that are gone; scanline index --prune drops these");
+  say(&Hit::changed,
+      " are in files that changed since they were indexed; scanline index sends these again");
 }
 
 int Search(const Args& args, const Terminal& terminal, const IndexReader& index,
@@ -154,9 +175,9 @@ int Search(const Args& args, const Terminal& terminal, const IndexReader& index,
   if (!query.ok()) return Fail(args.search.clip, query.status());
   auto hits = Find(args, index, *query);
   if (!hits.ok()) return Refuse(hits.status(), kExitUsage);
-  SayMissing(*hits);
   int exit_code = kExitOk;
   if (args.search.rerank) exit_code = Rerank(args, session, *hits);
+  SayStale(*hits);
   if (exit_code > kExitInputFailed) return exit_code;
   Output output;
   output.Write(
@@ -181,6 +202,11 @@ int RunSearch(const Args& args, const Terminal& terminal, Interrupt& interrupt) 
   const IndexInfo& info = (*index)->info();
   if (!a.save.empty() && !a.force && std::filesystem::exists(a.save)) {
     SayOnError(absl::StrCat(a.save, " is there already; --force replaces it"));
+    return kExitUsage;
+  }
+  const std::filesystem::path into = std::filesystem::path(a.save).parent_path();
+  if (!into.empty() && !std::filesystem::is_directory(into)) {
+    SayOnError(absl::StrCat("--save ", a.save, ": no folder ", into.native()));
     return kExitUsage;
   }
   const std::string own = info.model.substr(0, info.model.find('@'));

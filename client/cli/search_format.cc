@@ -22,7 +22,8 @@ constexpr int kFileColumns = 40;  // The command beside it has the whole path.
 std::string Open(const Hit& hit) {
   const std::string command =
       OpenCommand(ShortPath(hit.moment.item.file.path), hit.moment.item.start_seconds);
-  return hit.missing ? "(no such file any more)" : command;
+  if (hit.missing) return "(no such file any more)";
+  return hit.changed ? absl::StrCat(command, "  (changed since)") : command;
 }
 
 std::string Table(const std::vector<Hit>& hits, bool color) {
@@ -48,14 +49,14 @@ std::string Table(const std::vector<Hit>& hits, bool color) {
 
 std::string Csv(const std::vector<Hit>& hits) {
   std::string out = CsvLine({"rank", "score", "match_logit", "path", "start_s", "end_s", "id",
-                             "missing", "open", "path_bytes"});
+                             "missing", "changed", "open", "path_bytes"});
   for (size_t i = 0; i < hits.size(); ++i) {
     const Item& item = hits[i].moment.item;
     out += CsvLine({absl::StrCat(i + 1), CsvNumber(hits[i].moment.score),
                     hits[i].match_logit ? CsvNumber(*hits[i].match_logit) : "", item.file.path,
                     CsvNumber(item.start_seconds), CsvNumber(item.end_seconds), item.id,
-                    hits[i].missing ? "true" : "false", Open(hits[i]),
-                    Base64UnlessUtf8(item.file.path)});
+                    hits[i].missing ? "true" : "false", hits[i].changed ? "true" : "false",
+                    Open(hits[i]), Base64UnlessUtf8(item.file.path)});
   }
   return out;
 }
@@ -82,6 +83,7 @@ std::string Object(const Hit& hit, size_t rank) {
   json["end_s"] = item.end_seconds;
   json["id"] = item.id;
   json["missing"] = hit.missing;
+  json["changed"] = hit.changed;
   json["open"] = OpenCommand(item.file.path, item.start_seconds);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -40,6 +40,10 @@ absl::Status SaveSheet(const Args::Search& args, const std::string& model,
   std::map<std::string, std::vector<size_t>> hits_of;  // by path: a file is decoded once
   for (size_t i = 0; i < hits.size(); ++i) {
     tiles.push_back({.lines = TextOf(hits[i])});
+    if (hits[i].changed) {  // Its pictures are not what was found.
+      tiles[i].lines.emplace_back("changed since it was indexed");
+      continue;
+    }
     hits_of[hits[i].moment.item.file.path].push_back(i);
   }
   for (const auto& [path, places] : hits_of) {

@@ -10,7 +10,7 @@
 namespace scanline::cli {
 
 // Writes args.save: the middle frame of each hit with its time, score and file, best first. A file
-// that cannot be read any more has its text alone.
+// that cannot be read any more, or changed since, has its text alone.
 absl::Status SaveSheet(const Args::Search& args, const std::string& model,
                        const std::vector<Hit>& hits);
 

@@ -4,10 +4,13 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "client/cli/clip_file.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/local_error.h"
 
 namespace scanline::cli {
@@ -48,21 +51,26 @@ UploadBytes BytesOf(ClipFile& file, absl::string_view head, const v1::ServerLimi
   return bytes;
 }
 
-}  // namespace
-
-absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client,
-                                        const v1::ServerLimits& limits,
-                                        const v1::AnalysisSpec& spec, absl::Duration timeout,
-                                        const OnSent& on_sent) {
-  const absl::Time deadline = absl::Now() + timeout;
-  const auto go_on = [&client, deadline, timeout]() -> absl::Status {
+ClipFile::GoOn Until(absl::Time deadline, absl::Duration timeout, Client& client) {
+  return [&client, deadline, timeout]() -> absl::Status {
     if (client.cancelled()) return absl::CancelledError("interrupted");
     if (absl::Now() < deadline) return absl::OkStatus();
     return MakeClientError(
         absl::StatusCode::kDeadlineExceeded, kNoAnswerInTime,
         absl::StrCat("not read to its end within ", absl::FormatDuration(timeout)));
   };
-  SCANLINE_ASSIGN_OR_RETURN(ClipFile file, ClipFile::Open(input, go_on));
+}
+
+std::string Hex(absl::string_view bytes) {
+  Digest digest;
+  digest.Add(bytes);
+  return absl::BytesToHexString(digest.Finish());
+}
+
+// `sha256`, unless null: of the bytes of a request, as soon as they are known.
+absl::StatusOr<v1::ClipResult> Send(ClipFile& file, Client& client, const v1::ServerLimits& limits,
+                                    const v1::AnalysisSpec& spec, absl::Time deadline,
+                                    const OnSent& on_sent, std::string* sha256) {
   const uint64_t size = file.size().value_or(0);
   SCANLINE_RETURN_IF_ERROR(CheckUploadSize(size, limits));
   // A server that tells no limit takes everything in one message, or says that it does not.
@@ -76,6 +84,7 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
                              "the file is empty");
     }
     if (head.size() <= most) {
+      if (sha256 != nullptr) *sha256 = Hex(head);
       return client.Classify(std::move(head), spec, deadline - absl::Now());
     }
     SCANLINE_RETURN_IF_ERROR(CheckUploadSize(head.size(), limits));
@@ -84,6 +93,7 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
   if (head.empty()) {  // a regular file of a known size
     bytes.size = size;
     SCANLINE_ASSIGN_OR_RETURN(bytes.sha256, DigestOf(file));
+    if (sha256 != nullptr) *sha256 = absl::BytesToHexString(bytes.sha256);
     bytes.rewind = [&file, &bytes, &limits] {
       bytes.read = BytesOf(file, "", limits).read;
       return file.Rewind();
@@ -100,6 +110,32 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
   return client.Upload(bytes, spec, deadline - absl::Now(), [&](uint64_t sent) {
     if (on_sent) on_sent(sent, bytes.size);
   });
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client,
+                                        const v1::ServerLimits& limits,
+                                        const v1::AnalysisSpec& spec, absl::Duration timeout,
+                                        const OnSent& on_sent) {
+  const absl::Time deadline = absl::Now() + timeout;
+  SCANLINE_ASSIGN_OR_RETURN(ClipFile file, ClipFile::Open(input, Until(deadline, timeout, client)));
+  return Send(file, client, limits, spec, deadline, on_sent, nullptr);
+}
+
+DigestedAnswer SendDigested(const std::string& input, Client& client,
+                            const v1::ServerLimits& limits, const v1::AnalysisSpec& spec,
+                            absl::Duration timeout, const OnSent& on_sent) {
+  const absl::Time deadline = absl::Now() + timeout;
+  auto file = ClipFile::Open(input, Until(deadline, timeout, client));
+  if (!file.ok()) return {"", file.status()};
+  std::string sha256;
+  auto result = Send(*file, client, limits, spec, deadline, on_sent, &sha256);
+  // A server that is gone or refuses everybody says nothing about the file.
+  if (result.ok() || ExitCodeOf(ErrorOf(result.status())) == kExitInputFailed) {
+    if (absl::Status unchanged = file->CheckUnchanged(); !unchanged.ok()) result = unchanged;
+  }
+  return {std::move(sha256), std::move(result)};
 }
 
 }  // namespace scanline::cli

@@ -23,4 +23,17 @@ absl::StatusOr<v1::ClipResult> SendClip(const std::string& input, Client& client
                                         const v1::AnalysisSpec& spec, absl::Duration timeout,
                                         const OnSent& on_sent);
 
+// What came of an input, and of which bytes.
+struct DigestedAnswer {
+  std::string sha256;  // of exactly the bytes that were sent, hexadecimal; "": none were
+  absl::StatusOr<v1::ClipResult> result;
+};
+
+// SendClip for an answer that is kept under the SHA-256 of its bytes. The digest and the request
+// read one open file. FILE_CHANGED where it did not stay as it was until the answer came, whatever
+// the answer about it was; it is to be tried again.
+DigestedAnswer SendDigested(const std::string& input, Client& client,
+                            const v1::ServerLimits& limits, const v1::AnalysisSpec& spec,
+                            absl::Duration timeout, const OnSent& on_sent);
+
 }  // namespace scanline::cli

@@ -353,4 +353,17 @@ absl::Status IndexWriter::Rewrite(std::vector<IndexedFile> kept) {
   return OpenForAppending();
 }
 
+absl::Status IndexWriter::Discard() {
+  SCANLINE_CHECK(info_.count == 0 && new_files_.empty());
+  // The info after the rows: without it they would be files of something else.
+  for (const char* name :
+       {layout::kSkipped, layout::kRows, layout::kItems, layout::kInfo, layout::kLock}) {
+    Step();
+    const std::string path = PathOf(name);
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) return FileError("remove", path);
+  }
+  rmdir(folder_.c_str());  // Fails where it holds anything else, which is then not ours.
+  return absl::OkStatus();
+}
+
 }  // namespace scanline

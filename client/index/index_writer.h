@@ -65,6 +65,10 @@ class IndexWriter {
   // copy of all rows where any go, of the items where only stamps change. Commits.
   absl::Status Rewrite(std::vector<IndexedFile> kept);
 
+  // Removes the index, which has no rows, and its folder where nothing else is in it. The last
+  // call.
+  absl::Status Discard();
+
  private:
   IndexWriter(std::string folder, IndexWriterOptions options)
       : folder_(std::move(folder)), options_(std::move(options)) {}

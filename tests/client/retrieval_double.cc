@@ -8,6 +8,7 @@
 #include <cmath>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -90,6 +91,8 @@ v1::Warning UnknownTerms(int i, const Words& words) {
 
 class Videos final : public v1::VideoService::Service {
  public:
+  std::function<void()> on_match;
+
   grpc::Status AnalyzeClip(grpc::ServerContext*, const v1::AnalyzeClipRequest* request,
                            v1::AnalyzeClipResponse* response) override {
     const v1::AnalysisSpec& spec = request->spec();
@@ -104,6 +107,7 @@ class Videos final : public v1::VideoService::Service {
         ++clips_;
       }
     }
+    if (on_match && match && spec.match_text().texts_size() > 1) on_match();
     if (clip.slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (match && spec.match_text().rerank() && spec.model() == "models/finder2") {
       return Error(grpc::FAILED_PRECONDITION, "TASK_UNSUPPORTED", "finder2 has no fusion layers");
@@ -242,6 +246,10 @@ RetrievalDouble::RetrievalDouble() : impl_(std::make_unique<Impl>()) {
 RetrievalDouble::~RetrievalDouble() {
   impl_->server->Shutdown(std::chrono::system_clock::now());
   impl_->server->Wait();
+}
+
+void RetrievalDouble::OnMatch(std::function<void()> hook) {
+  impl_->videos.on_match = std::move(hook);
 }
 
 std::string RetrievalDouble::host_port() const { return absl::StrCat("127.0.0.1:", impl_->port); }

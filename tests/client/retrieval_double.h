@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ class RetrievalDouble {
   RetrievalDouble();
   ~RetrievalDouble();
 
+  // Calls `hook` whenever a clip is to be matched with several texts. Before the first call.
+  void OnMatch(std::function<void()> hook);
   std::string host_port() const;
   int clips() const;                     // that arrived to be embedded
   int texts() const;                     // that arrived in EmbedText

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -129,7 +130,11 @@ class Videos final : public v1::VideoService::Service {
   grpc::Status AnalyzeClip(grpc::ServerContext* context, const v1::AnalyzeClipRequest* request,
                            v1::AnalyzeClipResponse* response) override {
     const int attempt = Enter(request->spec());
-    const grpc::Status status = Reply(context, request->content(), attempt, response);
+    if (on_clip) on_clip();
+    const grpc::Status status =
+        refuses_windows && request->spec().sampling().has_window()
+            ? Error(grpc::INVALID_ARGUMENT, "FIELD_INVALID", "sampling.window: not of this model")
+            : Reply(context, request->content(), attempt, response);
     for (const int task : request->spec().tasks()) {
       if (!status.ok()) continue;
       if (task == v1::TASK_EMBED) {
@@ -164,8 +169,12 @@ class Videos final : public v1::VideoService::Service {
     }
     while (absl::StartsWith(words, "busy") && attempt > 1 && reader->Read(&message)) {
     }
+    if (on_clip) on_clip();
     v1::AnalyzeClipResponse answer;
     const grpc::Status status = Reply(context, words, attempt, &answer);
+    if (status.ok() && start.spec().tasks_size() == 1 && start.spec().tasks(0) == v1::TASK_EMBED) {
+      AddVectors(bytes, answer.mutable_result());
+    }
     *response->mutable_result() = answer.result();
     const std::lock_guard<std::mutex> lock(mu_);
     --under_way_;
@@ -191,6 +200,8 @@ class Videos final : public v1::VideoService::Service {
     return status;
   }
 
+  std::function<void()> on_clip;
+  bool refuses_windows = false;
   mutable std::mutex mu_;
   int attempts_ = 0;
   int under_way_ = 0;
@@ -314,6 +325,10 @@ void ServiceDouble::SetServing(bool serving) {
 void ServiceDouble::SetWeights(const std::string& sha256) { impl_->models.weights = sha256; }
 
 void ServiceDouble::SetEmbeds() { impl_->models.embeds = true; }
+
+void ServiceDouble::OnClip(std::function<void()> hook) { impl_->videos.on_clip = std::move(hook); }
+
+void ServiceDouble::RefuseWindows() { impl_->videos.refuses_windows = true; }
 
 void ServiceDouble::SetDetects() { impl_->models.detects = true; }
 

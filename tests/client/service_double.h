@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,10 +38,15 @@ class ServiceDouble {
   // From now on the model has TASK_EMBED with vectors of two numbers: (bytes, 1) of a clip, and of
   // each of its windows (bytes, window). Before the first call.
   void SetEmbeds();
+  // From now on requests with windows are FIELD_INVALID, as of a model that has its own. Before the
+  // first call.
+  void RefuseWindows();
   // From now on the model has TASK_DETECT_ACTIONS: somebody who walks (0.9) from the left half at 0
   // s to the right half at 0.2 s, track 1 where linked; of given boxes each one, who runs, at its
   // time (0 without one); nobody in a clip that begins with "nobody". Before the first call.
   void SetDetects();
+  // Calls `hook` whenever a clip has arrived, before it is answered. Before the first call.
+  void OnClip(std::function<void()> hook);
   int attempts() const;                // calls with clips or texts that arrived
   int most_at_once() const;            // AnalyzeClip calls under way at one time
   v1::AnalysisSpec last_spec() const;  // of the last one

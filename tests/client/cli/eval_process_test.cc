@@ -10,6 +10,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "tests/client/service_double.h"
 #include "tests/support/process.h"
@@ -84,6 +85,20 @@ class Eval : public ::testing::Test {
   testing::ServiceDouble server_;
   std::string root_;
 };
+
+TEST_F(Eval, AClipThatIsReplacedWhileItIsSentIsAskedAgainByTheNextRun) {
+  const std::string manifest = ManifestOf(1, "walk one");
+  server_.OnClip([this, done = false]() mutable {
+    if (!std::exchange(done, true)) Write("clip0.mp4", "run, two");
+  });
+  const Words into = {"--output", Path("out")};
+  const ProcessResult first = Run(manifest, into);
+  EXPECT_EQ(first.exit_code, 1);
+  EXPECT_THAT(first.err, HasSubstr("clip0.mp4: changed while it was read (FILE_CHANGED)"));
+  const ProcessResult second = Run(manifest, into);
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(server_.attempts(), 2);
+}
 
 TEST_F(Eval, CountsWhatIsRightWrongAndSkipped) {
   Write("a.mp4", "walk");

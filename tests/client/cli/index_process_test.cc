@@ -4,18 +4,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/digest.h"
 #include "client/index/index_reader.h"
+#include "client/index/index_writer.h"
 #include "client/index/npy.h"
 #include "client/utf8.h"
 #include "tests/client/service_double.h"
@@ -30,6 +35,7 @@ using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::Process;
 using testing::ProcessResult;
 using testing::ServiceDouble;
@@ -194,6 +200,92 @@ TEST_F(IndexProcess, Exit1ForAMissingFileWhichIsTriedAgain) {
   EXPECT_EQ(Summary()["sent"], 1);
 }
 
+// Whichever way it is sent and replaced: no row has the vector of other bytes than its SHA-256.
+TEST_F(IndexProcess, AFileThatIsReplacedWhileItIsSentIsLeftForTheNextRun) {
+  for (const bool renamed : {false, true}) {
+    for (const size_t bytes : {size_t{10}, size_t{5} << 20}) {  // in one message, in an upload
+      SCOPED_TRACE(absl::StrCat(renamed ? "renamed " : "in place ", bytes));
+      std::filesystem::remove_all(Folder());
+      StartServer();
+      Write("a.mp4", "walk " + std::string(bytes, 'a'));
+      const std::string other = "walk " + std::string(bytes, 'b');
+      server_->OnClip([&, done = false]() mutable {
+        if (std::exchange(done, true)) return;
+        if (!renamed) Write("a.mp4", other);
+        if (renamed) std::filesystem::rename(Write("part", other), root_ + "/clips/a.mp4");
+      });
+      const ProcessResult result = Index();
+      EXPECT_EQ(result.exit_code, 1);
+      EXPECT_THAT(result.err, HasSubstr("a.mp4: changed while it was read (FILE_CHANGED)"));
+      EXPECT_THAT(Rows(), IsEmpty());
+      ASSERT_EQ(Skipped().size(), 1U);
+      EXPECT_EQ(Skipped()[0]["error"]["reason"], "FILE_CHANGED");
+
+      EXPECT_EQ(Summary()["sent"], 1);
+      const auto reader = IndexReader::Open(Folder());
+      ASSERT_TRUE(reader.ok() && (*reader)->info().count == 1);
+      Digest digest;
+      digest.Add(other);
+      EXPECT_EQ((*reader)->ItemAt(0)->sha256, absl::BytesToHexString(digest.Finish()));
+      EXPECT_THAT(Skipped(), IsEmpty());
+    }
+  }
+}
+
+TEST_F(IndexProcess, AnEmptiedFolderIsPrunedOnlyWhenAsked) {
+  std::filesystem::create_directory(root_ + "/clips/deep");
+  const std::string clip = Write("a.mp4", "walk a");
+  Summary();
+  std::filesystem::remove(clip);
+  const ProcessResult kept = Index();
+  EXPECT_EQ(kept.exit_code, 2);
+  EXPECT_THAT(kept.err, AllOf(HasSubstr("no video in the folder " + root_ + "/clips"),
+                              HasSubstr("--prune drops what " + Folder())));
+  EXPECT_THAT(Rows(), ElementsAre("a.mp4 0"));
+  EXPECT_EQ(Summary({"--prune"})["pruned"], 1);
+  EXPECT_THAT(Rows(), IsEmpty());
+  // Where there is no index yet an empty folder is a mistake.
+  EXPECT_EQ(Run({"index", root_ + "/clips", "-o", root_ + "/new", "--prune"}).exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/new"));
+}
+
+// To root every folder can be read: then its video is indexed (inputs_test gives up being root).
+TEST_F(IndexProcess, AFolderThatMayNotBeReadCountsAsSkipped) {
+  Write("a.mp4", "walk a");
+  const std::string locked = root_ + "/clips/locked";
+  std::filesystem::create_directory(locked);
+  Write("locked/b.mp4", "walk bb");
+  std::filesystem::permissions(locked, std::filesystem::perms::none);
+  const bool readable = access(locked.c_str(), R_OK | X_OK) == 0;
+  const auto summary = Summary({}, readable ? 0 : 1);
+  EXPECT_EQ(summary["skipped"], readable ? 0 : 1);
+  EXPECT_EQ(summary["sent"], readable ? 2 : 1);
+  ASSERT_EQ(Skipped().size(), readable ? 0U : 1U);
+  if (!readable) {
+    EXPECT_EQ(Skipped()[0]["path"], locked);
+    EXPECT_EQ(Skipped()[0]["error"]["reason"], "FILE_UNREADABLE");
+  }
+  std::filesystem::permissions(locked, std::filesystem::perms::owner_all);
+  EXPECT_EQ(Summary()["moments"], 2);
+  EXPECT_THAT(Skipped(), IsEmpty());
+}
+
+TEST_F(IndexProcess, WindowsThatTheServerRefusesDoNotStayWithTheIndex) {
+  server_->RefuseWindows();
+  Write("a.mp4", "walk a");
+  const ProcessResult refused = Index({"--window", "9"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("(FIELD_INVALID)"), HasSubstr("1 of 1 files not done"),
+                                 Not(HasSubstr("the same command"))));
+  EXPECT_FALSE(std::filesystem::exists(Folder()));
+  EXPECT_EQ(Summary()["sent"], 1);
+  // Nor with one that is rebuilt, beside files of others.
+  std::ofstream(Folder() + "/notes.txt") << "mine";
+  EXPECT_EQ(Index({"--window", "9", "--rebuild"}).exit_code, 2);
+  EXPECT_TRUE(std::filesystem::exists(Folder() + "/notes.txt"));
+  EXPECT_EQ(Summary()["sent"], 1);
+}
+
 TEST_F(IndexProcess, Exit2ForOtherWeightsUntilItIsRebuilt) {
   Write("a.mp4", "walk a");
   Summary();
@@ -311,7 +403,8 @@ TEST_F(IndexProcess, SearchFindsTheBestMomentsAndHowToOpenThem) {
   const ProcessResult csv = Run({"search", Folder(), "text", "-k", "1", "--format", "csv"});
   EXPECT_THAT(
       csv.out,
-      HasSubstr("rank,score,match_logit,path,start_s,end_s,id,missing,open,path_bytes\n1,64,,"));
+      HasSubstr(
+          "rank,score,match_logit,path,start_s,end_s,id,missing,changed,open,path_bytes\n1,64,,"));
   const auto json =
       nlohmann::json::parse(Run({"search", Folder(), "text", "--format", "json"}).out);
   EXPECT_EQ(json.size(), 3U);
@@ -367,6 +460,89 @@ TEST_F(IndexProcess, RerankOrdersByTheMatchAndSaysWhatItCannot) {
   EXPECT_EQ(spec.sampling().end_offset().nanos(), 500'000'000);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("no match in the answer"));
+}
+
+TEST_F(IndexProcess, SearchSaysWhichFilesChangedAndDoesNotMatchThem) {
+  const std::string clip = Write("a.mp4", "walk a");
+  Summary();
+  Write("a.mp4", "walk, and more");
+  const int sent = server_->attempts();
+  const ProcessResult result = Run({"search", Folder(), "text", "--rerank"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("1 of 1 are in files that changed since they were indexed"));
+  EXPECT_EQ(server_->attempts(), sent + 1);  // the text alone
+  const auto hit = Lines(result.out).at(0);
+  EXPECT_EQ(hit["changed"], true);
+  EXPECT_EQ(hit["missing"], false);
+  EXPECT_FALSE(hit.contains("match_logit"));
+  EXPECT_THAT(Run({"search", Folder(), "text", "--format", "table"}).out,
+              HasSubstr("(changed since)"));
+
+  // Also where length and time are as they were: the bytes that are sent are looked at.
+  Write("a.mp4", "walk a");
+  Summary();
+  const auto time = std::filesystem::last_write_time(clip);
+  Write("a.mp4", "walk b");
+  std::filesystem::last_write_time(clip, time);
+  const ProcessResult same_stamp = Run({"search", Folder(), "text", "--rerank"});
+  EXPECT_THAT(same_stamp.err, HasSubstr("1 of 1 are in files that changed"));
+  EXPECT_EQ(Lines(same_stamp.out).at(0)["changed"], true);
+}
+
+TEST_F(IndexProcess, SaveAndExportRefuseWhereTheyCannotOrMustNotWrite) {
+  Write("a.mp4", "walk a");
+  Summary();
+  const int sent = server_->attempts();
+  const ProcessResult save = Run({"search", Folder(), "text", "--save", root_ + "/none/sheet.png"});
+  EXPECT_EQ(save.exit_code, 2);
+  EXPECT_EQ(save.out, "");
+  EXPECT_THAT(save.err, HasSubstr("no folder " + root_ + "/none"));
+  EXPECT_EQ(server_->attempts(), sent);
+
+  std::filesystem::create_directory_symlink(Folder(), root_ + "/link");
+  for (const std::string& file : {Folder() + "/embeddings.npy", root_ + "/link/items.jsonl",
+                                  root_ + "/clips/../idx/new.csv"}) {
+    const ProcessResult result = RunPlain({"export", Folder(), "-o", file, "--force"});
+    EXPECT_EQ(result.exit_code, 2) << file;
+    EXPECT_THAT(result.err, HasSubstr("is inside the index"));
+  }
+  EXPECT_THAT(Rows(), ElementsAre("a.mp4 0"));
+  EXPECT_FALSE(std::filesystem::exists(Folder() + "/new.csv"));
+}
+
+TEST_F(IndexProcess, SearchSaysThatStoredVectorsAreNoNumbers) {
+  Write("a.mp4", "walk a");
+  Write("b.mp4", "walk b");
+  Summary();
+  for (const float bad : {NAN, INFINITY}) {
+    std::fstream rows(Folder() + "/embeddings.npy",
+                      std::ios::binary | std::ios::in | std::ios::out);
+    rows.seekp(kNpyHeaderBytes + 2 * sizeof(float));
+    rows.write(reinterpret_cast<const char*>(&bad), sizeof bad);
+    rows.close();
+    const ProcessResult result = Run({"search", Folder(), "text"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(HasSubstr("is damaged: row 1 "), HasSubstr("--rebuild")));
+  }
+}
+
+// A clip's vector is the mean of its windows', shorter than 1: it is taken as it is.
+TEST_F(IndexProcess, TheScoreIsTheDotProductAlsoWhereTheIndexIsNormalised) {
+  const std::string clip = Write("a.mp4", "walk a");
+  {
+    IndexInfo info{.model = "models/walker@1", .weights_sha256 = std::string(64, 'a'), .dim = 2};
+    auto writer = IndexWriter::Open(Folder(), info);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    const std::string sha256(64, '0');
+    const Item item{ItemId(sha256, 0), {clip, 1, 1}, 0, 1, sha256};
+    const float row[] = {0.6F, 0.8F};
+    ASSERT_TRUE((*writer)->Append({&item, 1}, row).ok() && (*writer)->Commit().ok());
+    ASSERT_TRUE((*writer)->info().normalised);
+  }
+  const ProcessResult result = Run({"search", Folder(), "--clip", clip});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FLOAT_EQ(Lines(result.out).at(0)["score"].get<float>(), 6 * 0.6F + 1 * 0.8F);
 }
 
 TEST_F(IndexProcess, AnEmptyIndexAnswersNothing) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -43,6 +44,35 @@ class ExpandInputsTest : public ::testing::Test {
 
   std::string root_;
 };
+
+// In a process of its own, which gives up being root: to root every folder can be read.
+TEST_F(ExpandInputsTest, AFolderInAFolderThatMayNotBeReadIsAFileThatFails) {
+  const std::string video = Write("clips/a.mp4", kMp4);
+  Write("clips/locked/b.mp4", kMp4);
+  chmod(root_.c_str(), 0755);
+  chmod(Path("clips/locked").c_str(), 0);
+  const std::vector<std::string> expected = {video, Path("clips/locked")};
+  const auto look = [&] {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) != 0) exit(3);
+    const auto inputs = ExpandInputs({Path("clips")});
+    exit(inputs.ok() && inputs->files == expected ? 0 : 2);
+  };
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "");
+  chmod(Path("clips/locked").c_str(), 0755);
+}
+
+TEST_F(ExpandInputsTest, AnEmptyFolderIsAnErrorUnlessItMayBe) {
+  std::filesystem::create_directory(Path("none"));
+  EXPECT_TRUE(absl::IsNotFound(ExpandInputs({Path("none")}).status()));
+  for (const char* argument : {"none", "non*"}) {
+    const auto inputs = ExpandInputs({Path(argument)}, true);
+    ASSERT_TRUE(inputs.ok()) << inputs.status();
+    EXPECT_THAT(inputs->files, ElementsAre());
+    EXPECT_THAT(inputs->notes, ElementsAre("no video in the folder " + Path("none")));
+  }
+  EXPECT_TRUE(absl::IsNotFound(ExpandInputs({Path("x*")}, true).status()));
+}
 
 TEST_F(ExpandInputsTest, FindsVideosInAFolderByContentInSortedOrder) {
   const std::string b = Write("clips/b.mp4", kMp4);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -125,6 +126,21 @@ TEST_F(EvalRetrieval, ListsWhatIsSkippedAndScoresTheRestAsIfItWereAll) {
   scratch_.Write("c.mp4", "1 1");
   EXPECT_EQ(Json::parse(Run(manifest, {"-o", scratch_.Path("out")}).out)["scored_clips"], 2);
   EXPECT_EQ(server_.clips(), before + 1);
+}
+
+TEST_F(EvalRetrieval, AClipThatIsReplacedBetweenItsEmbeddingAndItsMatchesIsAskedAgain) {
+  const std::string manifest = Circle(12);
+  server_.OnMatch([this, done = false]() mutable {  // with jobs 1 by the first of twelve
+    if (!std::exchange(done, true)) scratch_.Write("clip11.mp4", "1 0 11");
+  });
+  const Words how = {"--rerank", "--jobs", "1", "-o", scratch_.Path("out")};
+  const ProcessResult first = Run(manifest, how);
+  EXPECT_EQ(first.exit_code, 1);
+  EXPECT_THAT(first.err, HasSubstr("clip11.mp4: changed since it was embedded (FILE_CHANGED)"));
+  const int embedded = server_.clips();
+  const ProcessResult second = Run(manifest, how);
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(server_.clips(), embedded + 1);
 }
 
 TEST_F(EvalRetrieval, RerankingDecidesWithinTheBest) {

@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 
+#include "absl/strings/escaping.h"
+#include "base/digest.h"
 #include "tests/client/service_double.h"
 
 namespace scanline::cli {
@@ -38,7 +41,16 @@ class SendClipTest : public ::testing::Test {
                     });
   }
 
-  const ServiceDouble server_;
+  DigestedAnswer SendWithDigest(const std::string& input) {
+    return SendDigested(input, *client_, limits_, {}, absl::Seconds(20), nullptr);
+  }
+  static std::string HexDigest(const std::string& bytes) {
+    Digest digest;
+    digest.Add(bytes);
+    return absl::BytesToHexString(digest.Finish());
+  }
+
+  ServiceDouble server_;
   const std::unique_ptr<Client> client_;
   v1::ServerLimits limits_;
   uint64_t sent_ = 0;
@@ -73,6 +85,27 @@ TEST_F(SendClipTest, KnowsTheSizeOfAPipeAtItsEnd) {
 TEST_F(SendClipTest, SendsTheWholeFileAgainToABusyServer) {
   ASSERT_TRUE(Send(Write("busy 2 " + std::string(2'500'000, 'x'))).ok());
   EXPECT_EQ(server_.attempts(), 3);
+}
+
+TEST_F(SendClipTest, TheDigestIsOfWhatWasSent) {
+  for (const size_t size : {size_t{10}, size_t{2'500'000}}) {
+    const std::string bytes = "walk " + std::string(size, 'x');
+    const DigestedAnswer sent = SendWithDigest(Write(bytes));
+    EXPECT_TRUE(sent.result.ok()) << sent.result.status();
+    EXPECT_EQ(sent.sha256, HexDigest(bytes));
+  }
+  const DigestedAnswer bad = SendWithDigest(Write("bad"));
+  EXPECT_EQ(ErrorOf(bad.result.status()).reason, "VIDEO_UNREADABLE");
+  EXPECT_EQ(bad.sha256, HexDigest("bad"));
+  EXPECT_EQ(SendWithDigest(::testing::TempDir() + "/none.mp4").sha256, "");
+}
+
+TEST_F(SendClipTest, AFileThatChangesBeforeItsAnswerHasNone) {
+  const std::string path = Write("bad");
+  server_.OnClip([] { Write("walk at last"); });
+  EXPECT_EQ(ErrorOf(SendWithDigest(path).result.status()).reason, "FILE_CHANGED");
+  server_.OnClip([&path] { std::filesystem::remove(path); });
+  EXPECT_EQ(ErrorOf(SendWithDigest(path).result.status()).reason, "FILE_CHANGED");
 }
 
 TEST_F(SendClipTest, NamesWhatIsWrong) {
