@@ -28,7 +28,8 @@ struct EvalClip {
   size_t place = 0;  // the caller's own
 };
 
-// What an evaluation does with one clip: sends `clip` with SendDigested, keeps what came back if
+// What an evaluation does with one clip: sends `clip` (with SendDigested if it goes on later), keeps
+// what came back if
 // IsAboutTheClip, and returns how it went. Called on several threads.
 using AskForClip = std::function<absl::Status(const EvalClip& clip, const OnSent& on_sent)>;
 
