@@ -157,7 +157,7 @@ absl::StatusOr<AvaRun> DetectForAva(const Args& args, const Terminal& terminal,
   Mutex mu;  // of `run.skipped`; each clip has its own place in `found`
   run.exit_code = AskForClips(
       args, terminal, interrupt, *session, clips, videos.size(),
-      [&](const EvalClip& clip, const std::string&, const OnSent& on_sent) {
+      [&](const EvalClip& clip, const OnSent& on_sent) {
         v1::AnalysisSpec its_spec = spec;
         if (args.eval.true_boxes) AddTrueBoxes(truths, clip.path, *its_spec.mutable_detect());
         formats::DetectedVideo& video = found[clip.place];

@@ -28,8 +28,9 @@ struct EvalClip {
   size_t place = 0;  // the caller's own
 };
 
-// What an evaluation does with one clip: sends `clip` with SendDigested, keeps what came back if
-// IsAboutTheClip, and returns how it went. Called on several threads.
+// What an evaluation does with one clip: sends `clip` (with SendDigested if the answer is kept for
+// later runs), keeps what came back if IsAboutTheClip, and returns how it went. Called on several
+// threads.
 using AskForClip = std::function<absl::Status(const EvalClip& clip, const OnSent& on_sent)>;
 
 // Asks for each of `clips` on args.jobs threads, with progress that counts them as the last ones of
