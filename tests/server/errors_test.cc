@@ -647,7 +647,11 @@ void Cancel(Running& server) {
   const auto writer = server.video->UploadClip(&context, &response);
   writer->Write(StartMessage());
   writer->Write(ChunkMessage(GoodClip().substr(0, 1000)));
-  while (server.app->pipeline().snapshot().uploads.memory_bytes == 0) std::this_thread::yield();
+  // Being decoded, as far as it has come.
+  const Pipeline& pipeline = server.app->pipeline();
+  while (pipeline.snapshot().uploads.memory_bytes == 0 || pipeline.snapshot().decoders_busy == 0) {
+    std::this_thread::yield();
+  }
   context.TryCancel();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
