@@ -140,6 +140,13 @@ def complaints(result, most):
     return None
 
 
+def keep(result, path):
+    """Writes the result to the file of --json; None: nowhere."""
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -159,9 +166,7 @@ def main():
         args.wanted = rows[OURS].get("numbers")
     result = report(args, rows)
     table(result)
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    keep(result, args.json)
     complaint = complaints(result, args.check) if args.check is not None else None
     if complaint:
         sys.exit(f"decode.py: {complaint}")

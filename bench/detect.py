@@ -17,7 +17,7 @@ import pathlib
 import subprocess
 import sys
 
-from decode import machine, output_of, show
+from decode import keep, machine, output_of, show
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLIP = ROOT / "assets/clips/pedestrians_12s.avi"
@@ -103,9 +103,7 @@ def main():
     load = os.getloadavg()[0]
     result = report(args, run(args), load)
     table(result)
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    keep(result, args.json)
     if args.check is None:
         return
     if result["times_real_time"] < args.check:

@@ -16,7 +16,7 @@ import os
 import pathlib
 import sys
 
-from decode import machine, measure, output_of, show
+from decode import keep, machine, measure, output_of, show
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VOCAB = ROOT / "tests/data/tokenizer/vocab.txt"
@@ -127,9 +127,7 @@ def main():
     args = parser.parse_args()
     result = report(args, {str(depth): run(args, depth) for depth in args.depth})
     table(result)
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    keep(result, args.json)
     wrong = complaint(result, args.check) if args.check is not None else None
     if wrong:
         sys.exit(f"text.py: {wrong}")

@@ -79,83 +79,74 @@ class Row {
   absl::Status status_;
 };
 
-absl::StatusOr<std::vector<CsvRecord>> Records(absl::string_view text, absl::string_view what) {
-  auto records = ParseCsv(text);
-  if (records.ok()) return records;
-  return absl::InvalidArgumentError(absl::StrCat(what, ", ", records.status().message()));
-}
-
 bool NothingHappens(const CsvRecord& record) {
   const auto& fields = record.fields;
   return fields.size() == 2 ||
          (fields.size() > kBoxFields && absl::StripAsciiWhitespace(fields[kBoxFields]).empty());
 }
 
+// read(record, row) of every row; the first row that is none ends it.
+template <typename Read>
+absl::Status ReadRows(absl::string_view text, absl::string_view what, const Read& read) {
+  const auto records = ParseCsv(text);
+  if (!records.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ", ", records.status().message()));
+  }
+  for (const CsvRecord& record : *records) {
+    Row row(record, what);
+    read(record, row);
+    SCANLINE_RETURN_IF_ERROR(row.status());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<AvaAction>> ParseAvaTruth(absl::string_view text,
                                                      absl::string_view what) {
-  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
   std::vector<AvaAction> truths;
-  for (const CsvRecord& record : records) {
-    if (NothingHappens(record)) continue;
-    Row row(record, what);
+  SCANLINE_RETURN_IF_ERROR(ReadRows(text, what, [&](const CsvRecord& record, Row& row) {
+    if (NothingHappens(record)) return;
     if (row.size() != kBoxFields + 1 && row.size() != kBoxFields + 2) {
-      row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action[,person]");
-    } else {
-      truths.push_back(row.Action());
+      return row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action[,person]");
     }
-    SCANLINE_RETURN_IF_ERROR(row.status());
-  }
+    truths.push_back(row.Action());
+  }));
   return truths;
 }
 
 absl::StatusOr<std::set<AvaFrame>> ParseAvaKeyframes(absl::string_view text,
                                                      absl::string_view what) {
-  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
   std::set<AvaFrame> keyframes;
-  for (const CsvRecord& record : records) {
-    Row row(record, what);
+  SCANLINE_RETURN_IF_ERROR(ReadRows(text, what, [&](const CsvRecord&, Row& row) {
     if (row.size() < 2) {
-      row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action[,person]");
-    } else {
-      keyframes.insert(row.Frame());
+      return row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action[,person]");
     }
-    SCANLINE_RETURN_IF_ERROR(row.status());
-  }
+    keyframes.insert(row.Frame());
+  }));
   return keyframes;
 }
 
 absl::StatusOr<std::vector<AvaAction>> ParseAvaFindings(absl::string_view text,
                                                         absl::string_view what) {
-  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
   std::vector<AvaAction> findings;
-  for (const CsvRecord& record : records) {
-    Row row(record, what);
+  SCANLINE_RETURN_IF_ERROR(ReadRows(text, what, [&](const CsvRecord&, Row& row) {
     if (row.size() != kBoxFields + 2) {
-      row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action,score");
-    } else {
-      findings.push_back(row.Action());
-      findings.back().score = row.Number(kBoxFields + 1, "score");
+      return row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action,score");
     }
-    SCANLINE_RETURN_IF_ERROR(row.status());
-  }
+    findings.push_back(row.Action());
+    findings.back().score = row.Number(kBoxFields + 1, "score");
+  }));
   return findings;
 }
 
 absl::StatusOr<std::set<AvaFrame>> ParseAvaExclusions(absl::string_view text,
                                                       absl::string_view what) {
-  SCANLINE_ASSIGN_OR_RETURN(const std::vector<CsvRecord> records, Records(text, what));
   std::set<AvaFrame> excluded;
-  for (const CsvRecord& record : records) {
-    Row row(record, what);
-    if (row.size() != 2) {
-      row.WrongSize("video,seconds");
-    } else {
-      excluded.insert(row.Frame());
-    }
-    SCANLINE_RETURN_IF_ERROR(row.status());
-  }
+  SCANLINE_RETURN_IF_ERROR(ReadRows(text, what, [&](const CsvRecord&, Row& row) {
+    if (row.size() != 2) return row.WrongSize("video,seconds");
+    excluded.insert(row.Frame());
+  }));
   return excluded;
 }
 

@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/client/real_server.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline {
 namespace {
@@ -103,7 +103,7 @@ class DetectEndToEnd : public ::testing::Test {
   }
 
   RealServer server_;
-  testing::Scratch scratch_;
+  testing::TempFolder scratch_;
 };
 
 TEST_F(DetectEndToEnd, TheBoxesOfTheCardAreReproduced) {
@@ -131,7 +131,7 @@ TEST_F(DetectEndToEnd, TheBoxesOfTheCardAreReproduced) {
 
 TEST_F(DetectEndToEnd, EvalAvaReadsWhatDetectSaves) {
   const TrueBox box = BoxesOfTheCard()[0];
-  const std::string found = scratch_.Path("found.csv");
+  const std::string found = (scratch_ / "found.csv");
   const std::string file = scratch_.Write("boxes.csv", box.place() + "\n");
   const ProcessResult saved =
       Run({"detect", kClips + "/" + box.file, "--boxes", file, "--save", found});
@@ -147,7 +147,7 @@ TEST_F(DetectEndToEnd, EvalAvaReadsWhatDetectSaves) {
 TEST_F(DetectEndToEnd, EvalAvaRunsTheServerOverAFolder) {
   const std::vector<TrueBox> boxes = BoxesOfTheCard();
   const ProcessResult result = Run({"eval", "ava", "--truth", TruthOf(boxes), "--clips", kClips,
-                                    "--true-boxes", "-o", scratch_.Path("report")});
+                                    "--true-boxes", "-o", (scratch_ / "report")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json summary = Json::parse(result.out);
   EXPECT_EQ(summary["videos"], boxes.size());
@@ -168,13 +168,13 @@ TEST_F(DetectEndToEnd, EvalAvaRunsTheServerOverAFolder) {
 
 TEST_F(DetectEndToEnd, EvalAvaSkipsWhatCannotBeAnswered) {
   const std::vector<TrueBox> boxes = BoxesOfTheCard();
-  std::filesystem::create_directory(scratch_.Path("clips"));
-  std::filesystem::copy(kClips + "/" + boxes[0].file, scratch_.Path("clips"));
+  std::filesystem::create_directory((scratch_ / "clips"));
+  std::filesystem::copy(kClips + "/" + boxes[0].file, (scratch_ / "clips"));
   scratch_.Write("clips/" + boxes[1].file, "no video");
   const std::string truth = TruthOf({boxes[0], boxes[1], boxes[2]});
   const ProcessResult result =
-      Run({"eval", "ava", "--truth", truth, "--clips", scratch_.Path("clips"), "--true-boxes", "-o",
-           scratch_.Path("report")});
+      Run({"eval", "ava", "--truth", truth, "--clips", (scratch_ / "clips"), "--true-boxes", "-o",
+           (scratch_ / "report")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("2 of 3 clips skipped"));
   std::map<std::string, std::string> skipped;

@@ -13,6 +13,7 @@
 #include "tests/client/real_server.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline {
 namespace {
@@ -32,11 +33,6 @@ double Rounded(const nlohmann::json& share) {
 
 class EvalEndToEnd : public ::testing::Test {
  protected:
-  EvalEndToEnd() {
-    std::string pattern = ::testing::TempDir() + "/eval-e2e-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-  }
-  ~EvalEndToEnd() override { std::filesystem::remove_all(root_); }
   void SetUp() override { ASSERT_TRUE(server_.ready()); }
 
   ProcessResult Run(const std::string& manifest, const std::string& out) const {
@@ -45,7 +41,8 @@ class EvalEndToEnd : public ::testing::Test {
   }
 
   RealServer server_;
-  std::string root_;
+  const testing::TempFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 const char kClips[] = SCANLINE_SOURCE_DIR "/assets/models/tagger24/clips";

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/client/cli/scratch.h"
 #include "tests/client/real_server.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline {
 namespace {
@@ -50,14 +50,14 @@ TEST(Examples, GrpcurlGetsLabelsThroughReflection) {
 TEST(Examples, WhatTheVectorDatabaseLoadersReadIsWhatExportAndEmbedWrite) {
   const RealServer server;
   ASSERT_TRUE(server.ready());
-  const testing::Scratch scratch;
+  const testing::TempFolder scratch;
   const auto scanline = [&](std::vector<std::string> words, const std::string& out) {
     words.insert(words.begin(), SCANLINE_BIN_DIR "/scanline");
     const ProcessResult result = testing::RunProcess(
         words, {.env = {"SCANLINE_SERVER=" + server.host_port()}, .out_file = out});
     EXPECT_EQ(result.exit_code, 0) << result.err;
   };
-  const std::string index = scratch.Path("idx"), moments = scratch.Write("moments.jsonl", "");
+  const std::string index = (scratch / "idx"), moments = scratch.Write("moments.jsonl", "");
   const std::string query = scratch.Write("query.ndjson", "");
   scanline({"index", kClip, "-o", index}, scratch.Write("said", ""));
   scanline({"export", index, "--to", "jsonl"}, moments);
@@ -76,7 +76,7 @@ TEST(Examples, WhatTheVectorDatabaseLoadersReadIsWhatExportAndEmbedWrite) {
       "print(len(m['id']), len(m['sha256']))\n";
   const ProcessResult read =
       testing::RunProcess({"/usr/bin/env", "python3", "-B", "-c", program, kExamples + "/vector-db",
-                           moments, query, scratch.Path("x.pyc")});
+                           moments, query, (scratch / "x.pyc")});
   ASSERT_EQ(read.exit_code, 0) << read.err;
   // The similarity of the card's own implementation for this clip and text.
   EXPECT_THAT(read.out,

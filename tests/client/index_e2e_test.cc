@@ -16,6 +16,7 @@
 #include "tests/client/real_server.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline {
 namespace {
@@ -39,12 +40,6 @@ std::vector<nlohmann::json> Lines(const std::string& text) {
 
 class IndexEndToEnd : public ::testing::Test {
  protected:
-  IndexEndToEnd() {
-    std::string pattern = ::testing::TempDir() + "/index-e2e-XXXXXX";
-    root_ = std::filesystem::canonical(mkdtemp(pattern.data())).native();
-  }
-  ~IndexEndToEnd() override { std::filesystem::remove_all(root_); }
-
   // `count` clips that differ: those of the default model, each with a box of its own behind it
   // that players skip.
   void MakeClips(int count) const {
@@ -91,7 +86,8 @@ class IndexEndToEnd : public ::testing::Test {
     return paths.size();
   }
 
-  std::string root_;
+  const testing::TempFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 // The value of a counter of the server's AnalyzeClip calls, whose name begins so.

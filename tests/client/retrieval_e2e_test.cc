@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/client/real_server.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline {
 namespace {
@@ -52,7 +52,7 @@ class RetrievalEndToEnd : public ::testing::Test {
   }
 
   RealServer server_;
-  testing::Scratch scratch_;
+  testing::TempFolder scratch_;
 };
 
 TEST_F(RetrievalEndToEnd, TheCardOfTheDefaultModelIsReproduced) {
@@ -72,7 +72,7 @@ TEST_F(RetrievalEndToEnd, TheCardOfTheDefaultModelIsReproduced) {
 
 TEST_F(RetrievalEndToEnd, TheVectorsAreThoseOfTheReference) {
   const Json expected = Expected();
-  const std::string npy = scratch_.Path("clips.npy");
+  const std::string npy = (scratch_ / "clips.npy");
   const std::string first = expected["clips"][0]["file"];
   const ProcessResult written = Run({"embed", kClips + "/" + first, "-o", npy});
   ASSERT_EQ(written.exit_code, 0) << written.err;

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scanline/v1/video_service.grpc.pb.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/client/real_server.h"
 #include "tests/model/multimodal.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::testing {
 namespace {
@@ -25,7 +25,7 @@ constexpr const char* kNames[] = {"m00_cut.mp4", "m00_flash.mp4", "m00_fade_in.m
                                   "m00_shake.mp4", "m00_wipe.mp4"};
 
 // The folder of the imported model.
-std::string Import(const SafetensorsFile& vectors, const Scratch& scratch) {
+std::string Import(const SafetensorsFile& vectors, const TempFolder& scratch) {
   std::vector<TensorToWrite> tensors;
   for (const auto& [key, tensor] : vectors.tensors) {
     std::string name = key;
@@ -41,7 +41,7 @@ std::string Import(const SafetensorsFile& vectors, const Scratch& scratch) {
       "--name",
       "mm",
       "-o",
-      scratch.Path("models"),
+      (scratch / "models"),
       "--pool",
       vectors.metadata.at("pool_type"),
       "--heads",
@@ -51,7 +51,7 @@ std::string Import(const SafetensorsFile& vectors, const Scratch& scratch) {
   if (!config.embed->keep_temporal) words.emplace_back("--no-keep-temporal");
   const ProcessResult import = RunProcess(words);
   EXPECT_EQ(import.exit_code, 0) << import.err;
-  return scratch.Path("models/mm");
+  return (scratch / "models/mm");
 }
 
 v1::ClipResult Match(v1::VideoService::Stub& stub, const std::string& clip,
@@ -73,7 +73,7 @@ v1::ClipResult Match(v1::VideoService::Stub& stub, const std::string& clip,
 }
 
 TEST(Rerank, RanksByTheServersOwnMatchLogits) {
-  const Scratch scratch;
+  const TempFolder scratch;
   const SafetensorsFile vectors = ReadReference("mm_cls_avg_pooled");
   const RealServer server({"--model", Import(vectors, scratch)});
   ASSERT_TRUE(server.ready());
@@ -90,7 +90,7 @@ TEST(Rerank, RanksByTheServersOwnMatchLogits) {
   const ProcessResult eval =
       RunProcess({SCANLINE_BIN_DIR "/scanline", "eval", "retrieval", "--manifest",
                   scratch.Write("m.csv", manifest), "--model", "mm", "--server", server.host_port(),
-                  "--rerank", "-o", scratch.Path("out")});
+                  "--rerank", "-o", (scratch / "out")});
   ASSERT_EQ(eval.exit_code, 0) << eval.err;
   const auto summary = nlohmann::json::parse(eval.out);
 
@@ -118,7 +118,7 @@ TEST(Rerank, RanksByTheServersOwnMatchLogits) {
   // And the kept logits are the same bits.
   std::map<std::string, size_t> clip_at;
   for (size_t i = 0; i < std::size(kNames); ++i) clip_at[kClips + kNames[i]] = i;
-  std::ifstream lines(scratch.Path("out/predictions.ndjson"));
+  std::ifstream lines((scratch / "out/predictions.ndjson"));
   int compared = 0;
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);

@@ -11,29 +11,9 @@
 #include "model/tensor_spec.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/generator.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::testing {
-
-// A folder of its own, gone at the end of the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "scanline-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  void Write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path_ + "/" + name, std::ios::binary) << bytes;
-  }
-
- private:
-  std::string path_;
-};
 
 struct TensorToWrite {
   std::string name;

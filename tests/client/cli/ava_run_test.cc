@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/client/cli/scratch.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -24,11 +24,11 @@ TEST(IntervalThrough, IsNotBelowATenthOfASecond) {
 }
 
 TEST(ClipsByVideo, NamesClipsWithoutTheirEnds) {
-  const testing::Scratch scratch;
+  const testing::TempFolder scratch;
   const std::string one = scratch.Write("one.mp4", "");
   const std::string two = scratch.Write("two.v2.mkv", "");
   scratch.Write("notes.txt", "no clip");
-  const auto files = ClipsByVideo(scratch.Path(""));
+  const auto files = ClipsByVideo((scratch / ""));
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_EQ(files->size(), 2U);
   EXPECT_TRUE(std::filesystem::equivalent(files->at("one"), one));
@@ -36,10 +36,10 @@ TEST(ClipsByVideo, NamesClipsWithoutTheirEnds) {
 }
 
 TEST(ClipsByVideo, RefusesTwoOfOneNameAndWhatIsNoFolder) {
-  const testing::Scratch scratch;
+  const testing::TempFolder scratch;
   const std::string one = scratch.Write("one.mp4", "");
   scratch.Write("one.avi", "");
-  EXPECT_THAT(ClipsByVideo(scratch.Path("")).status().message(),
+  EXPECT_THAT(ClipsByVideo((scratch / "")).status().message(),
               HasSubstr("expected one clip of the name one, found "));
   EXPECT_THAT(ClipsByVideo(one).status().message(), HasSubstr("one.mp4 is no folder"));
 }

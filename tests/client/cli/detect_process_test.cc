@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/render/palette.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/client/render/made_clip.h"
 #include "tests/client/render/picture.h"
 #include "tests/client/service_double.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -38,7 +38,7 @@ class Detect : public ::testing::Test {
     clip.width = kWidth;
     clip.height = kHeight;
     clip.paint = [](int, int, int) { return kGrey; };
-    clip_ = scratch_.Path("street.mp4");
+    clip_ = (scratch_ / "street.mp4");
     testing::WriteClip(clip_, clip);
   }
 
@@ -57,7 +57,7 @@ class Detect : public ::testing::Test {
   }
 
   testing::ServiceDouble server_;
-  testing::Scratch scratch_;
+  testing::TempFolder scratch_;
   std::string clip_;
 };
 
@@ -72,7 +72,7 @@ bool HasBox(const render::TimedFrame& frame, double x_min, render::Color color) 
 }
 
 TEST_F(Detect, SavesAVideoWithTheBoxesWhereAndWhenTheyAre) {
-  const std::string out = scratch_.Path("out.mp4");
+  const std::string out = (scratch_ / "out.mp4");
   const ProcessResult result = Run({"detect", clip_, "--save", out});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto frames = testing::ReadFrames(out, {0.04, 0.24});
@@ -87,7 +87,7 @@ TEST_F(Detect, SavesAVideoWithTheBoxesWhereAndWhenTheyAre) {
 }
 
 TEST_F(Detect, MovesTheBoxOfALinkedPerson) {
-  const std::string out = scratch_.Path("out.mp4");
+  const std::string out = (scratch_ / "out.mp4");
   ASSERT_EQ(Run({"detect", clip_, "--tracks", "--save", out}).exit_code, 0);
   EXPECT_TRUE(server_.last_spec().detect().link_tracks());
   const auto frames = testing::ReadFrames(out, {0, 0.08, 0.2});
@@ -102,7 +102,7 @@ TEST_F(Detect, MovesTheBoxOfALinkedPerson) {
 TEST_F(Detect, SavesWhatOtherToolsRead) {
   Words words = {"detect", clip_, "--tracks"};
   for (const char* name : {"a.csv", "a.json", "a.xml", "a.vtt", "a.ass"}) {
-    words.insert(words.end(), {"--save", scratch_.Path(name)});
+    words.insert(words.end(), {"--save", (scratch_ / name)});
   }
   const ProcessResult result = Run(words);
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -126,7 +126,7 @@ TEST_F(Detect, SavesWhatOtherToolsRead) {
 }
 
 TEST_F(Detect, ItsAvaFileIsReadByEvalAva) {
-  const std::string found = scratch_.Path("found.csv");
+  const std::string found = (scratch_ / "found.csv");
   ASSERT_EQ(Run({"detect", clip_, "--save", found}).exit_code, 0);
   const std::string truth =
       scratch_.Write("truth.csv", "street,0,0.1,0.25,0.4,0.75,1\nstreet,0.2,0,0,0.1,0.1,1\n");
@@ -141,8 +141,8 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
                                            "street,0,0.1,0.25,0.4,0.75,1\n"
                                            "street,0.4,0,0,0.1,0.1,1\n"
                                            "gone,0,0,0,0.1,0.1,1\n");
-  const std::string folder = scratch_.Path("report");
-  Words words = {"eval", "ava", "--truth", truth, "--clips", scratch_.Path(""), "-o", folder};
+  const std::string folder = (scratch_ / "report");
+  Words words = {"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""), "-o", folder};
   const ProcessResult result = Run(words);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("gone: no clip of this name in "),
@@ -165,7 +165,7 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
 }
 
 TEST_F(Detect, SavesASheetOfTheKeyframes) {
-  const std::string out = scratch_.Path("sheet.png");
+  const std::string out = (scratch_ / "sheet.png");
   const ProcessResult result = Run({"detect", clip_, "--save", out});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const render::TimedFrame sheet = testing::ReadFrames(out)[0];
@@ -230,19 +230,19 @@ TEST_F(Detect, Exit2ForHostileBoxesAndFilesThatCannotBeSaved) {
   };
   EXPECT_THAT(boxes("0,0,0,1,1\n0,nan,0,1,1\n"), HasSubstr("b.csv, line 2: x1"));
   EXPECT_THAT(boxes("0,0.5,0,0.4,1\n"), HasSubstr("b.csv, line 1: x2"));
-  EXPECT_THAT(Refused({"detect", clip_, "--boxes", scratch_.Path("none.csv")}),
+  EXPECT_THAT(Refused({"detect", clip_, "--boxes", (scratch_ / "none.csv")}),
               HasSubstr("cannot read the boxes of"));
 
-  EXPECT_THAT(Refused({"detect", clip_, clip_, "--save", scratch_.Path("x.vtt")}),
+  EXPECT_THAT(Refused({"detect", clip_, clip_, "--save", (scratch_ / "x.vtt")}),
               HasSubstr("--save shows one INPUT, found 2"));
-  EXPECT_THAT(Refused({"classify", "-", "--save", scratch_.Path("x.vtt")}),
+  EXPECT_THAT(Refused({"classify", "-", "--save", (scratch_ / "x.vtt")}),
               HasSubstr("not standard input"));
   const std::string there = scratch_.Write("there.vtt", "mine");
   EXPECT_THAT(Refused({"detect", clip_, "--save", there}), HasSubstr("--force replaces it"));
   EXPECT_EQ(scratch_.Read("there.vtt"), "mine");
   EXPECT_THAT(Refused({"detect", clip_, "--force", "--save", clip_}),
               HasSubstr("is the INPUT itself"));
-  EXPECT_THAT(Refused({"detect", clip_, "--save", scratch_.Path("no/x.vtt")}),
+  EXPECT_THAT(Refused({"detect", clip_, "--save", (scratch_ / "no/x.vtt")}),
               HasSubstr("no folder"));
   EXPECT_EQ(Run({"detect", clip_, "--force", "--save", there}).exit_code, 0);
   EXPECT_THAT(scratch_.Read("there.vtt"), StartsWith("WEBVTT"));
@@ -250,7 +250,7 @@ TEST_F(Detect, Exit2ForHostileBoxesAndFilesThatCannotBeSaved) {
 
 TEST_F(Detect, AFileThatCannotBeWrittenCostsNoAnswer) {
   const std::string broken = scratch_.Write("walk.mp4", "walk, and no video");
-  const std::string out = scratch_.Path("out.mp4");
+  const std::string out = (scratch_ / "out.mp4");
   const ProcessResult result = Run({"detect", broken, "--save", out, "--format", "csv"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("walking"));
@@ -266,9 +266,9 @@ TEST_F(Detect, Exit4WhereTheServerFindsNobodyByItselfNamesBoxes) {
 }
 
 TEST_F(Detect, SavesTheLabelsOfClassifyToo) {
-  const std::string sheet = scratch_.Path("sheet.png");
-  const std::string video = scratch_.Path("out.mp4");
-  const std::string titles = scratch_.Path("a.vtt");
+  const std::string sheet = (scratch_ / "sheet.png");
+  const std::string video = (scratch_ / "out.mp4");
+  const std::string titles = (scratch_ / "a.vtt");
   const ProcessResult result = Run(
       {"classify", clip_, "--save", sheet, "--save", video, "--save", titles, "--format", "csv"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -286,7 +286,7 @@ TEST_F(Detect, SavesTheLabelsOfClassifyToo) {
 
 TEST(DetectWithoutTheTask, Exit4NamesTheModelsThatDoIt) {
   const testing::ServiceDouble server;
-  const testing::Scratch scratch;
+  const testing::TempFolder scratch;
   const ProcessResult result =
       testing::RunProcess({SCANLINE_BIN_DIR "/scanline", "detect", scratch.Write("a.mp4", "walk"),
                            "--server", server.host_port()});

@@ -9,15 +9,15 @@
 
 #include "absl/strings/str_split.h"
 #include "client/index/npy.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/client/retrieval_double.h"
+#include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
 
 using ::testing::AllOf;
-using testing::CountLines;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ProcessResult;
@@ -58,7 +58,7 @@ class Embed : public ::testing::Test {
   }
 
   testing::RetrievalDouble server_;
-  testing::Scratch scratch_;
+  testing::TempFolder scratch_;
 };
 
 TEST_F(Embed, GivesClipsAsNdjson) {
@@ -110,10 +110,10 @@ TEST_F(Embed, Exit1NamesTheTextThatCannotBeReadAndAnswersTheOthers) {
 
 TEST_F(Embed, WritesAnNpyWithItsRowsNamedBesideIt) {
   const std::string a = scratch_.Write("a.mp4", "3 4"), bad = scratch_.Write("b.mp4", "bad");
-  const std::string npy = scratch_.Path("x.npy");
+  const std::string npy = (scratch_ / "x.npy");
   const ProcessResult result = Run({a, bad, "--per-window", "-o", npy});
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_EQ(result.out, npy + "\n" + scratch_.Path("x.jsonl") + "\n");
+  EXPECT_EQ(result.out, npy + "\n" + (scratch_ / "x.jsonl") + "\n");
   EXPECT_THAT(Rows("x.npy"), ElementsAre(ElementsAre(0.6F, 0.8F), ElementsAre(0.6F, 0.8F),
                                          ElementsAre(-0.8F, 0.6F)));
   const auto lines = JsonLines(scratch_.Read("x.jsonl"));
@@ -139,7 +139,7 @@ TEST_F(Embed, ReplacesAFileOnlyIfToldTo) {
 }
 
 TEST_F(Embed, WritesNothingOfARunThatDidNotEnd) {
-  const std::string bad = scratch_.Write("bad.mp4", "bad"), npy = scratch_.Path("x.npy");
+  const std::string bad = scratch_.Write("bad.mp4", "bad"), npy = (scratch_ / "x.npy");
   Words words = {scratch_.Write("a.mp4", "1 0"), bad};  // More than are under way at once.
   for (int i = 0; i < 8; ++i) words.push_back(scratch_.Write(std::to_string(i) + ".mp4", "1 0"));
   words.insert(words.end(), {"-o", npy, "--fail-fast", "--jobs", "1"});

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
 #include "tests/support/safetensors.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -46,7 +46,7 @@ class EvalAva : public ::testing::Test {
     return testing::RunProcess(argv);
   }
 
-  testing::Scratch scratch_;
+  testing::TempFolder scratch_;
 };
 
 TEST_F(EvalAva, IsTheReferencesForItsVectors) {
@@ -57,7 +57,7 @@ TEST_F(EvalAva, IsTheReferencesForItsVectors) {
     const auto file = testing::ReadSafetensors(entry.path());
     const std::string truth = scratch_.Write("truth.csv", AsCsv(file.at("ground_truth")));
     const std::string found = scratch_.Write("found.csv", AsCsv(file.at("detections")));
-    const std::string folder = scratch_.Path(absl::StrCat("report", checked));
+    const std::string folder = (scratch_ / absl::StrCat("report", checked));
     const ProcessResult result = Run({"--truth", truth, "--detections", found, "-o", folder});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err, "");
@@ -118,7 +118,7 @@ TEST_F(EvalAva, Exit2ForFilesThatAreNone) {
     EXPECT_EQ(result.out, "");
     return result.err;
   };
-  const std::string none = scratch_.Path("none.csv");
+  const std::string none = (scratch_ / "none.csv");
   EXPECT_THAT(refused({"--truth", none, "--detections", found}),
               HasSubstr("cannot read the file " + none));
   const std::string bad = scratch_.Write("bad.csv", "a,1,0,0,1,1,1,0.9\na,1,nan,0,1,1,1,0.9\n");

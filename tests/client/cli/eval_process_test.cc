@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "tests/client/service_double.h"
+#include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -28,25 +30,11 @@ using Words = std::vector<std::string>;
 
 class Eval : public ::testing::Test {
  protected:
-  Eval() {
-    std::string pattern = ::testing::TempDir() + "/eval-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-  }
-  ~Eval() override { std::filesystem::remove_all(root_); }
-
-  std::string Path(const std::string& name) const { return root_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_ / name; }
   std::string Write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(Path(name), std::ios::binary) << bytes;
-    return Path(name);
+    return folder_.Write(name, bytes);
   }
-  std::string Read(const std::string& name) const {
-    std::ifstream file(Path(name), std::ios::binary);
-    EXPECT_TRUE(file) << name;
-    return std::string((std::istreambuf_iterator<char>(file)), {});
-  }
-  static int Lines(const std::string& text) {
-    return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-  }
+  std::string Read(const std::string& name) const { return folder_.Read(name); }
 
   // A manifest of `count` clips, each of which is `bytes` for the double.
   std::string ManifestOf(int count, const std::string& bytes) const {
@@ -75,7 +63,9 @@ class Eval : public ::testing::Test {
     Process process(command);
     const std::string file = Path("out/predictions.ndjson");
     for (int waited = 0; waited < 30'000; waited += 5) {
-      if (std::filesystem::exists(file) && Lines(Read("out/predictions.ndjson")) >= lines) break;
+      if (std::filesystem::exists(file) &&
+          testing::CountLines(Read("out/predictions.ndjson")) >= lines)
+        break;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     process.Signal(signal);
@@ -83,7 +73,8 @@ class Eval : public ::testing::Test {
   }
 
   testing::ServiceDouble server_;
-  std::string root_;
+  const testing::TempFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(Eval, AClipThatIsReplacedWhileItIsSentIsAskedAgainByTheNextRun) {
@@ -131,7 +122,7 @@ TEST_F(Eval, CountsWhatIsRightWrongAndSkipped) {
   EXPECT_EQ(summary["skipped_by_reason"],
             nlohmann::json({{"VIDEO_UNREADABLE", 1}, {"FILE_NOT_FOUND", 1}}));
   EXPECT_EQ(Read("out/summary.json"), result.out);
-  EXPECT_EQ(Lines(Read("out/predictions.ndjson")), 5);
+  EXPECT_EQ(testing::CountLines(Read("out/predictions.ndjson")), 5);
 
   // What may be otherwise now is tried again; what the server judged is not.
   const int sent = server_.attempts();
@@ -141,7 +132,7 @@ TEST_F(Eval, CountsWhatIsRightWrongAndSkipped) {
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_EQ(server_.attempts(), sent + 1);
   EXPECT_EQ(nlohmann::json::parse(again.out)["scored"], 4);
-  EXPECT_EQ(Lines(Read("out/predictions.ndjson")), 5) << "one line a clip";
+  EXPECT_EQ(testing::CountLines(Read("out/predictions.ndjson")), 5) << "one line a clip";
 }
 
 TEST_F(Eval, AKilledRunGoesOnAndSendsNothingTwice) {
@@ -152,18 +143,19 @@ TEST_F(Eval, AKilledRunGoesOnAndSendsNothingTwice) {
   EXPECT_EQ(RunUntil(4, SIGKILL, command).exit_code, 128 + SIGKILL);
   EXPECT_FALSE(std::filesystem::exists(Path("out/summary.json")));
   const std::string kept = Read("out/predictions.ndjson");
-  ASSERT_GE(Lines(kept), 4);
-  ASSERT_LT(Lines(kept), 12);
-  EXPECT_LE(server_.attempts(), before + Lines(kept) + 2) << "but for the two under way";
+  ASSERT_GE(testing::CountLines(kept), 4);
+  ASSERT_LT(testing::CountLines(kept), 12);
+  EXPECT_LE(server_.attempts(), before + testing::CountLines(kept) + 2)
+      << "but for the two under way";
 
   // The last line was torn by the kill: its clip counts as not answered.
   std::ofstream(Path("out/predictions.ndjson"), std::ios::app) << R"({"input":"clip9.mp4","tr)";
   const int killed_at = server_.attempts();
   const ProcessResult result = testing::RunProcess(command);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(server_.attempts(), killed_at + 12 - Lines(kept));
+  EXPECT_EQ(server_.attempts(), killed_at + 12 - testing::CountLines(kept));
   EXPECT_THAT(Read("out/predictions.ndjson"), StartsWith(kept));
-  EXPECT_EQ(Lines(Read("out/predictions.ndjson")), 12);
+  EXPECT_EQ(testing::CountLines(Read("out/predictions.ndjson")), 12);
   EXPECT_EQ(Read("out/summary.json"), Read("whole/summary.json"));
 
   const int done_at = server_.attempts();
@@ -179,7 +171,7 @@ TEST_F(Eval, AnInterruptKeepsWhatIsThere) {
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, AllOf(HasSubstr("scanline: interrupted: "),
                                 HasSubstr("of 12 clips not done; the same command goes on")));
-  const int kept = Lines(Read("out/predictions.ndjson"));
+  const int kept = testing::CountLines(Read("out/predictions.ndjson"));
   const int before = server_.attempts();
   EXPECT_EQ(testing::RunProcess(command).exit_code, 0);
   EXPECT_EQ(server_.attempts(), before + 12 - kept);
@@ -216,7 +208,7 @@ TEST_F(Eval, AsksAgainForAnotherClipOfTheSameName) {
   const ProcessResult two = Run(Write("two/m.csv", rows), {"-o", Path("out")});
   EXPECT_EQ(nlohmann::json::parse(two.out)["top1"]["right"], 1) << two.err;
   EXPECT_EQ(server_.attempts(), 3) << "a.mp4 has the same bytes, b.mp4 has not";
-  EXPECT_EQ(Lines(Read("out/predictions.ndjson")), 2);
+  EXPECT_EQ(testing::CountLines(Read("out/predictions.ndjson")), 2);
 }
 
 TEST_F(Eval, OneRunHoldsTheFolder) {
@@ -274,7 +266,7 @@ TEST_F(Eval, PrintsATableForPeopleAndRowsForSpreadsheets) {
             "walking  running, fast      1  b.mp4\n");
   EXPECT_EQ(Run(manifest, {"--format", "csv"}).out,
             "class_index,label,clips,top1,top5\n0,walking,2,1,2\n");
-  EXPECT_EQ(Lines(Run(manifest, {"--format", "ndjson"}).out), 1);
+  EXPECT_EQ(testing::CountLines(Run(manifest, {"--format", "ndjson"}).out), 1);
 }
 
 }  // namespace

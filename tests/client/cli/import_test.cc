@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -21,12 +22,7 @@ namespace fs = std::filesystem;
 
 class ImportVerb : public ::testing::Test {
  protected:
-  ImportVerb() {
-    std::string pattern = ::testing::TempDir() + "/import-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    std::ofstream(root_ + "/labels.txt") << "run\njump\nswim\n";
-  }
-  ~ImportVerb() override { fs::remove_all(root_); }
+  ImportVerb() { std::ofstream(root_ + "/labels.txt") << "run\njump\nswim\n"; }
 
   ProcessResult Run(const std::string& file, const std::string& labels = "",
                     const std::string& name = "m", const Words& more = {}) const {
@@ -46,7 +42,8 @@ class ImportVerb : public ::testing::Test {
     return SCANLINE_SOURCE_DIR "/tests/data/checkpoints/" + name;
   }
 
-  std::string root_;
+  const testing::TempFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(ImportVerb, PrintsTheFolderAndSaysOnErrorWhatItInferred) {

@@ -26,6 +26,7 @@
 #include "tests/client/service_double.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -45,12 +46,9 @@ using Words = std::vector<std::string>;
 class IndexProcess : public ::testing::Test {
  protected:
   IndexProcess() {
-    std::string pattern = ::testing::TempDir() + "/index-cli-XXXXXX";
-    root_ = std::filesystem::canonical(mkdtemp(pattern.data())).native();
     std::filesystem::create_directory(root_ + "/clips");
     StartServer();
   }
-  ~IndexProcess() override { std::filesystem::remove_all(root_); }
 
   void StartServer(char weights = 'a') {
     server_ = std::make_unique<ServiceDouble>();
@@ -59,9 +57,7 @@ class IndexProcess : public ::testing::Test {
   }
 
   std::string Write(const std::string& name, const std::string& bytes) const {
-    const std::string path = root_ + "/clips/" + name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
+    return folder_.Write("clips/" + name, bytes);
   }
 
   Words Command(const Words& words) const {
@@ -116,7 +112,8 @@ class IndexProcess : public ::testing::Test {
   }
 
   std::unique_ptr<ServiceDouble> server_;
-  std::string root_;
+  const testing::TempFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(IndexProcess, ARowForEachWindowAndOnlyNewFilesAreSent) {

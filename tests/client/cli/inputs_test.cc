@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "client/client_error.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -26,23 +27,16 @@ const std::string kMp4(
 
 class ExpandInputsTest : public ::testing::Test {
  protected:
-  ExpandInputsTest() {
-    std::string pattern = ::testing::TempDir() + "/inputs-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-  }
-  ~ExpandInputsTest() override { std::filesystem::remove_all(root_); }
-
-  std::string Path(const std::string& name) const { return root_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_ / name; }
   std::string Write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
-    std::ofstream(Path(name), std::ios::binary) << bytes;
-    return Path(name);
+    return folder_.Write(name, bytes);
   }
   static std::string ErrorFor(const std::vector<std::string>& arguments) {
     return std::string(ExpandInputs(arguments).status().message());
   }
 
-  std::string root_;
+  const testing::TempFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 // In a process of its own, which gives up being root: to root every folder can be read.

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "tests/client/service_double.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -32,17 +33,9 @@ using Words = std::vector<std::string>;
 
 class Scanline : public ::testing::Test {
  protected:
-  Scanline() {
-    std::string pattern = ::testing::TempDir() + "/cli-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-  }
-  ~Scanline() override { std::filesystem::remove_all(root_); }
-
   // A clip is words for the double (service_double.h); a folder is searched for what begins as mp4.
   std::string Write(const std::string& name, const std::string& bytes) const {
-    const std::string path = root_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
+    return folder_.Write(name, bytes);
   }
 
   Words Command(const Words& words) const {
@@ -61,7 +54,8 @@ class Scanline : public ::testing::Test {
   }
 
   testing::ServiceDouble server_;
-  std::string root_;
+  const testing::TempFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 nlohmann::json Line(const ProcessResult& result, size_t i) {

@@ -13,9 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/client/retrieval_double.h"
+#include "tests/support/files.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -59,7 +60,7 @@ class EvalRetrieval : public ::testing::Test {
   }
 
   testing::RetrievalDouble server_;
-  testing::Scratch scratch_;
+  testing::TempFolder scratch_;
 };
 
 TEST_F(EvalRetrieval, RanksBothWays) {
@@ -69,7 +70,7 @@ TEST_F(EvalRetrieval, RanksBothWays) {
   // "2 0" finds a, "1 5" finds b, "1 4" is c's but finds b first and c second.
   const std::string manifest =
       scratch_.Write("m.csv", "path,caption\na.mp4,2 0\nb.mp4,1 5\nc.mp4,1 4\n");
-  const ProcessResult result = Run(manifest, {"-o", scratch_.Path("out")});
+  const ProcessResult result = Run(manifest, {"-o", (scratch_ / "out")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const Json summary = Json::parse(result.out);
   EXPECT_EQ(summary["task"], "retrieval");
@@ -105,7 +106,7 @@ TEST_F(EvalRetrieval, ListsWhatIsSkippedAndScoresTheRestAsIfItWereAll) {
   scratch_.Write("d.mp4", "0 1");
   const std::string manifest = scratch_.Write(
       "m.csv", "path,caption\na.mp4,1 0\nb.mp4,0 1\nc.mp4,1 1\nd.mp4,nothing\na.mp4,odd 2 0\n");
-  const ProcessResult result = Run(manifest, {"-o", scratch_.Path("out")});
+  const ProcessResult result = Run(manifest, {"-o", (scratch_ / "out")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err,
               AllOf(HasSubstr("scanline: b.mp4: not a video (VIDEO_UNREADABLE)"),
@@ -124,7 +125,7 @@ TEST_F(EvalRetrieval, ListsWhatIsSkippedAndScoresTheRestAsIfItWereAll) {
   // What the server judged is not sent again; what was not there is tried.
   const int before = server_.clips();
   scratch_.Write("c.mp4", "1 1");
-  EXPECT_EQ(Json::parse(Run(manifest, {"-o", scratch_.Path("out")}).out)["scored_clips"], 2);
+  EXPECT_EQ(Json::parse(Run(manifest, {"-o", (scratch_ / "out")}).out)["scored_clips"], 2);
   EXPECT_EQ(server_.clips(), before + 1);
 }
 
@@ -133,7 +134,7 @@ TEST_F(EvalRetrieval, AClipThatIsReplacedBetweenItsEmbeddingAndItsMatchesIsAsked
   server_.OnMatch([this, done = false]() mutable {  // with jobs 1 by the first of twelve
     if (!std::exchange(done, true)) scratch_.Write("clip11.mp4", "1 0 11");
   });
-  const Words how = {"--rerank", "--jobs", "1", "-o", scratch_.Path("out")};
+  const Words how = {"--rerank", "--jobs", "1", "-o", (scratch_ / "out")};
   const ProcessResult first = Run(manifest, how);
   EXPECT_EQ(first.exit_code, 1);
   EXPECT_THAT(first.err, HasSubstr("clip11.mp4: changed since it was embedded (FILE_CHANGED)"));
@@ -145,7 +146,7 @@ TEST_F(EvalRetrieval, AClipThatIsReplacedBetweenItsEmbeddingAndItsMatchesIsAsked
 
 TEST_F(EvalRetrieval, RerankingDecidesWithinTheBest) {
   const std::string manifest = Circle(12);
-  const ProcessResult result = Run(manifest, {"--rerank", "-o", scratch_.Path("out")});
+  const ProcessResult result = Run(manifest, {"--rerank", "-o", (scratch_ / "out")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const Json summary = Json::parse(result.out);
   EXPECT_EQ(summary["text_to_video"]["recall_at_1"]["right"], 12);
@@ -161,8 +162,8 @@ TEST_F(EvalRetrieval, RerankingDecidesWithinTheBest) {
 
   // All is kept, also for a run without reranking.
   const size_t asked = sizes.size();
-  EXPECT_EQ(Run(manifest, {"--rerank", "-o", scratch_.Path("out")}).out, result.out);
-  EXPECT_EQ(Run(manifest, {"-o", scratch_.Path("out")}).exit_code, 0);
+  EXPECT_EQ(Run(manifest, {"--rerank", "-o", (scratch_ / "out")}).out, result.out);
+  EXPECT_EQ(Run(manifest, {"-o", (scratch_ / "out")}).exit_code, 0);
   EXPECT_EQ(server_.match_sizes().size(), asked);
   EXPECT_EQ(server_.clips(), 12);
 }
@@ -182,7 +183,7 @@ TEST_F(EvalRetrieval, AKilledRunGoesOnAndSendsNothingTwice) {
   const std::string manifest = Circle(12, "slow ");
   const std::string whole = Run(manifest).out;
   const int before = server_.clips();
-  const Words command = Command(manifest, {"-o", scratch_.Path("out"), "--jobs", "2"}, "finder");
+  const Words command = Command(manifest, {"-o", (scratch_ / "out"), "--jobs", "2"}, "finder");
   {
     Process process(command);
     for (int waited = 0; waited < 30'000; waited += 5) {
@@ -208,11 +209,11 @@ TEST_F(EvalRetrieval, AKilledRunGoesOnAndSendsNothingTwice) {
 TEST_F(EvalRetrieval, RefusesTheFolderOfAnotherTask) {
   scratch_.Write("a.mp4", "1 0");
   const std::string manifest = scratch_.Write("m.csv", "path,caption\na.mp4,1 0\n");
-  ASSERT_EQ(Run(manifest, {"-o", scratch_.Path("out")}).exit_code, 0);
+  ASSERT_EQ(Run(manifest, {"-o", (scratch_ / "out")}).exit_code, 0);
   std::string run = scratch_.Read("out/run.json");
   run.replace(run.find("retrieval"), 9, "classify");
   scratch_.Write("out/run.json", run);
-  const ProcessResult result = Run(manifest, {"-o", scratch_.Path("out")});
+  const ProcessResult result = Run(manifest, {"-o", (scratch_ / "out")});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("holds answers of eval classify: name another folder"));
 }
@@ -247,7 +248,7 @@ TEST_F(EvalRetrieval, Exit2ForAManifestThatCannotBe) {
   const ProcessResult result = Run(scratch_.Write("m.csv", "path,label\na.mp4,walking\n"));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("one column caption, found: path,label"));
-  EXPECT_EQ(Run(scratch_.Path("none.csv")).exit_code, 2);
+  EXPECT_EQ(Run((scratch_ / "none.csv")).exit_code, 2);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "client/cli/zero_shot.h"
-#include "tests/client/cli/scratch.h"
 #include "tests/client/retrieval_double.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -23,7 +23,7 @@ TEST(NameTexts, PutsTheTextForItsIndex) {
 }
 
 TEST(ReadTexts, TakesOneALine) {
-  const testing::Scratch scratch;
+  const testing::TempFolder scratch;
   const auto texts = ReadTexts(scratch.Write("t.txt",
                                              "\xEF\xBB\xBF"
                                              "a dog\r\n\n  a cat \nlast"));
@@ -33,7 +33,7 @@ TEST(ReadTexts, TakesOneALine) {
               HasSubstr("no text in"));
   EXPECT_THAT(ReadTexts(scratch.Write("b.txt", "ok\n\xFF\n")).status().message(),
               HasSubstr("b.txt, line 2: the text is not UTF-8"));
-  EXPECT_THAT(ReadTexts(scratch.Path("none")).status().message(), HasSubstr("cannot read"));
+  EXPECT_THAT(ReadTexts((scratch / "none")).status().message(), HasSubstr("cannot read"));
 }
 
 TEST(EmbedTexts, ATextThatIsNotUtf8IsItsOwnError) {
@@ -57,7 +57,7 @@ TEST(EmbedTexts, ATextThatIsNotUtf8IsItsOwnError) {
 }
 
 TEST(ReadLabels, RefusesWhatTheServerWould) {
-  const testing::Scratch scratch;
+  const testing::TempFolder scratch;
   v1::ServerLimits limits;
   limits.set_max_texts(2);
   limits.set_max_text_bytes(8);

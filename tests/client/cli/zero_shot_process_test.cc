@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/client/cli/scratch.h"
 #include "tests/client/retrieval_double.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::cli {
 namespace {
@@ -30,7 +30,7 @@ class ZeroShot : public ::testing::Test {
   }
 
   testing::RetrievalDouble server_;
-  testing::Scratch scratch_;
+  testing::TempFolder scratch_;
 };
 
 TEST_F(ZeroShot, AnswersAsIfTheTextsWereTheClasses) {
@@ -111,7 +111,7 @@ TEST_F(ZeroShot, Exit2ForLabelsThatCannotBe) {
     EXPECT_EQ(result.exit_code, 2);
     return result.err;
   };
-  EXPECT_THAT(refused(scratch_.Path("none.txt")), HasSubstr("cannot read the texts of"));
+  EXPECT_THAT(refused((scratch_ / "none.txt")), HasSubstr("cannot read the texts of"));
   EXPECT_THAT(refused(scratch_.Write("l", "1\n2\n3\n4\n5\n6\n")), HasSubstr("takes up to 5 texts"));
   EXPECT_TRUE(server_.match_sizes().empty());
 }

@@ -10,25 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "client/index/index_reader.h"
 #include "client/index/index_writer.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::testing {
-
-// A folder that is gone at the end of its scope.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = ::testing::TempDir() + "/index-XXXXXX";
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 inline IndexInfo SmallInfo() {
   return {.model = "models/walker@1", .weights_sha256 = std::string(64, 'a'), .dim = 3};

@@ -62,9 +62,9 @@ TEST(AnnotatedVideo, TheBoxIsWhereItIsSaidToBeInAllEightOrientationsAndSampleAsp
         const double right = matrix[0] * u + matrix[2] * v, down = matrix[1] * u + matrix[3] * v;
         return kQuarters[(right > 0) + 2 * (down > 0)];
       };
-      testing::WriteClip(folder.File("in.mp4"), clip);
+      testing::WriteClip((folder / "in.mp4"), clip);
       const Region region = {0.1, 0.25, 0.4, 0.9};
-      const auto video = WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.mp4"),
+      const auto video = WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.mp4"),
                                              BoxAt(region, PaletteColor(4)));
       ASSERT_TRUE(video.ok()) << video.status();
       const bool turned = matrix[0] == 0;
@@ -72,12 +72,12 @@ TEST(AnnotatedVideo, TheBoxIsWhereItIsSaidToBeInAllEightOrientationsAndSampleAsp
       EXPECT_EQ(video->width, width);
       EXPECT_EQ(video->height, height);
       EXPECT_EQ(video->frames, 3);
-      const FileFacts facts = InspectFile(folder.File("out.mp4"));
+      const FileFacts facts = InspectFile((folder / "out.mp4"));
       EXPECT_EQ(facts.width, width);
       EXPECT_EQ(facts.height, height);
       EXPECT_EQ(facts.sample_aspect_num, 1);
 
-      const TimedFrame picture = ReadFrames(folder.File("out.mp4"), {0.04})[0];
+      const TimedFrame picture = ReadFrames((folder / "out.mp4"), {0.04})[0];
       ASSERT_EQ(picture.width, width);
       const auto at = [&](double x, double y, int dx = 0, int dy = 0) {
         return PixelAt(picture, static_cast<int>(std::lround(x * width)) + dx,
@@ -107,17 +107,17 @@ TEST(AnnotatedVideo, IsAnMp4ThatEveryPlayerTakesAndThatStartsWhileItLoads) {
   clip.width = 63;  // odd: made even
   clip.height = 47;
   clip.container = "matroska";
-  testing::WriteClip(folder.File("in.mkv"), clip);
-  const auto video = WriteAnnotatedVideo(folder.File("in.mkv"), folder.File("out.mp4"), Overlay());
+  testing::WriteClip((folder / "in.mkv"), clip);
+  const auto video = WriteAnnotatedVideo((folder / "in.mkv"), (folder / "out.mp4"), Overlay());
   ASSERT_TRUE(video.ok()) << video.status();
-  const FileFacts facts = InspectFile(folder.File("out.mp4"));
+  const FileFacts facts = InspectFile((folder / "out.mp4"));
   EXPECT_EQ(facts.video_codec, "h264");
   EXPECT_EQ(facts.pixel_format, "yuv420p");
   EXPECT_EQ(facts.width, 64);
   EXPECT_EQ(facts.height, 48);
   EXPECT_EQ(video->video_encoder, "libx264");
   EXPECT_EQ(video->sound, SoundUse::kNone);
-  const auto boxes = testing::TopBoxes(folder.File("out.mp4"));
+  const auto boxes = testing::TopBoxes((folder / "out.mp4"));
   const auto moov = std::find(boxes.begin(), boxes.end(), "moov");
   const auto mdat = std::find(boxes.begin(), boxes.end(), "mdat");
   ASSERT_NE(mdat, boxes.end());
@@ -132,9 +132,9 @@ TEST(AnnotatedVideo, EachPictureKeepsItsTime) {
   for (const char* container : {"mp4", "matroska"}) {
     SCOPED_TRACE(container);
     clip.container = container;
-    testing::WriteClip(folder.File("in"), clip);
-    ASSERT_TRUE(WriteAnnotatedVideo(folder.File("in"), folder.File("out.mp4"), Overlay()).ok());
-    const FileFacts facts = InspectFile(folder.File("out.mp4"));
+    testing::WriteClip((folder / "in"), clip);
+    ASSERT_TRUE(WriteAnnotatedVideo((folder / "in"), (folder / "out.mp4"), Overlay()).ok());
+    const FileFacts facts = InspectFile((folder / "out.mp4"));
     ASSERT_EQ(facts.picture_times.size(), 6u);
     for (size_t i = 0; i < 6; ++i) {
       EXPECT_NEAR(facts.picture_times[i], (clip.times_ms[i] - 500) / 1000.0, 1e-4) << i;
@@ -152,10 +152,10 @@ TEST(AnnotatedVideo, EveryReadableClipKeepsItsFramesAndTimes) {
     if (size[0] * size[1] > DecodeLimits{}.max_pixels) continue;
     SCOPED_TRACE(clip.file);
     const auto video = WriteAnnotatedVideo(testing::ClipsFolder() + "/" + clip.file,
-                                           folder.File("out.mp4"), Overlay());
+                                           (folder / "out.mp4"), Overlay());
     ASSERT_TRUE(video.ok()) << video.status();
     EXPECT_EQ(video->frames, clip.frames);
-    const FileFacts facts = InspectFile(folder.File("out.mp4"));
+    const FileFacts facts = InspectFile((folder / "out.mp4"));
     ASSERT_EQ(static_cast<int64_t>(facts.picture_times.size()), clip.frames);
     // Where the container knows the times and they do not fall back.
     bool known = static_cast<int64_t>(pts.size()) == clip.frames;
@@ -175,11 +175,11 @@ TEST(AnnotatedVideo, WhatIsDrawnComesAndGoesWithItsFrame) {
   MadeClip clip;
   clip.times_ms = {0, 100, 200, 300, 400};
   clip.paint = [](int, int, int) { return kGrey; };
-  testing::WriteClip(folder.File("in.mp4"), clip);
+  testing::WriteClip((folder / "in.mp4"), clip);
   Overlay overlay;
   overlay.boxes.push_back({0.1, 0.3, {0.25, 0.25, 0.75, 0.75}, std::nullopt, {255, 255, 255}, {}});
-  ASSERT_TRUE(WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.mp4"), overlay).ok());
-  const auto frames = ReadFrames(folder.File("out.mp4"), {0, 0.1, 0.2, 0.3, 0.4});
+  ASSERT_TRUE(WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.mp4"), overlay).ok());
+  const auto frames = ReadFrames((folder / "out.mp4"), {0, 0.1, 0.2, 0.3, 0.4});
   std::vector<bool> drawn;
   for (const TimedFrame& frame : frames) drawn.push_back(PixelAt(frame, 32, 12).red > 190);
   EXPECT_THAT(drawn, ElementsAre(false, true, true, false, false));
@@ -192,13 +192,13 @@ TEST(AnnotatedVideo, LabelsAndCaptionsShow) {
   clip.height = 240;
   clip.times_ms = {0, 40};
   clip.paint = [](int, int, int) { return Color{0, 0, 0}; };
-  testing::WriteClip(folder.File("in.mp4"), clip);
+  testing::WriteClip((folder / "in.mp4"), clip);
   for (const std::string text : {"walk 0.9", "{\\b1}", "\\N", "a\nb", "\xF0\x9F\x99\x82", "שלום"}) {
     SCOPED_TRACE(text);
     Overlay overlay;
     overlay.captions.push_back({0, 1, {text}});
-    ASSERT_TRUE(WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.mp4"), overlay).ok());
-    const TimedFrame frame = ReadFrames(folder.File("out.mp4"))[0];
+    ASSERT_TRUE(WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.mp4"), overlay).ok());
+    const TimedFrame frame = ReadFrames((folder / "out.mp4"))[0];
     int ink = 0, below = 0;
     for (int y = 0; y < frame.height; ++y) {
       for (int x = 0; x < frame.width; ++x) {
@@ -218,13 +218,13 @@ TEST(AnnotatedVideo, SoundIsCopiedWhereMp4TakesIt) {
   clip.sound = "aac";
   clip.times_ms.clear();
   for (int i = 0; i < 50; ++i) clip.times_ms.push_back(40 * i);
-  testing::WriteClip(folder.File("in.mp4"), clip);
-  const auto video = WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.mp4"), Overlay());
+  testing::WriteClip((folder / "in.mp4"), clip);
+  const auto video = WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.mp4"), Overlay());
   ASSERT_TRUE(video.ok()) << video.status();
   EXPECT_EQ(video->sound, SoundUse::kCopied);
   EXPECT_TRUE(video->notices.empty());
-  const FileFacts in = InspectFile(folder.File("in.mp4"));
-  const FileFacts out = InspectFile(folder.File("out.mp4"));
+  const FileFacts in = InspectFile((folder / "in.mp4"));
+  const FileFacts out = InspectFile((folder / "out.mp4"));
   EXPECT_EQ(out.sound_codec, "aac");
   // The packets of before and behind the pictures may go.
   ASSERT_GE(out.sound_hashes.size() + 2, in.sound_hashes.size());
@@ -244,14 +244,14 @@ TEST(AnnotatedVideo, OtherSoundIsEncodedAgain) {
   clip.sound = "pcm_s16le";
   clip.times_ms.clear();
   for (int i = 0; i < 50; ++i) clip.times_ms.push_back(40 * i);
-  testing::WriteClip(folder.File("in.avi"), clip);
-  const auto video = WriteAnnotatedVideo(folder.File("in.avi"), folder.File("out.mp4"), Overlay());
+  testing::WriteClip((folder / "in.avi"), clip);
+  const auto video = WriteAnnotatedVideo((folder / "in.avi"), (folder / "out.mp4"), Overlay());
   ASSERT_TRUE(video.ok()) << video.status();
   EXPECT_EQ(video->sound, SoundUse::kTranscoded);
-  const FileFacts facts = InspectFile(folder.File("out.mp4"));
+  const FileFacts facts = InspectFile((folder / "out.mp4"));
   EXPECT_EQ(facts.sound_codec, "aac");
   EXPECT_NEAR(facts.sound_times.back(), 2.0, 0.1);
-  EXPECT_NEAR(testing::SoundLevel(folder.File("out.mp4")), 0.5 / std::sqrt(2), 0.03);
+  EXPECT_NEAR(testing::SoundLevel((folder / "out.mp4")), 0.5 / std::sqrt(2), 0.03);
 }
 
 TEST(AnnotatedVideo, SoundStaysInStepWithPicturesThatStartLater) {
@@ -262,11 +262,11 @@ TEST(AnnotatedVideo, SoundStaysInStepWithPicturesThatStartLater) {
   clip.sound_start_ms = 1500;
   clip.times_ms.clear();
   for (int i = 0; i < 50; ++i) clip.times_ms.push_back(1000 + 40 * i);
-  testing::WriteClip(folder.File("in.mkv"), clip);
-  const auto video = WriteAnnotatedVideo(folder.File("in.mkv"), folder.File("out.mp4"), Overlay());
+  testing::WriteClip((folder / "in.mkv"), clip);
+  const auto video = WriteAnnotatedVideo((folder / "in.mkv"), (folder / "out.mp4"), Overlay());
   ASSERT_TRUE(video.ok()) << video.status();
   // Half a second of silence first: a quarter of the whole.
-  EXPECT_NEAR(testing::SoundLevel(folder.File("out.mp4")), 0.5 / std::sqrt(2) * std::sqrt(0.75),
+  EXPECT_NEAR(testing::SoundLevel((folder / "out.mp4")), 0.5 / std::sqrt(2) * std::sqrt(0.75),
               0.04);
 }
 
@@ -274,11 +274,11 @@ TEST(AnnotatedVideo, WebmHoldsVp9AndOpus) {
   const TempFolder folder;
   MadeClip clip;
   clip.sound = "aac";
-  testing::WriteClip(folder.File("in.mp4"), clip);
-  const auto video = WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.webm"), Overlay());
+  testing::WriteClip((folder / "in.mp4"), clip);
+  const auto video = WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.webm"), Overlay());
   ASSERT_TRUE(video.ok()) << video.status();
   EXPECT_EQ(video->sound, SoundUse::kTranscoded);
-  const FileFacts facts = InspectFile(folder.File("out.webm"));
+  const FileFacts facts = InspectFile((folder / "out.webm"));
   EXPECT_EQ(facts.video_codec, "vp9");
   EXPECT_EQ(facts.sound_codec, "opus");
   EXPECT_EQ(facts.picture_times.size(), clip.times_ms.size());
@@ -286,22 +286,22 @@ TEST(AnnotatedVideo, WebmHoldsVp9AndOpus) {
 
 TEST(AnnotatedVideo, Vp9StandsInForH264) {
   const TempFolder folder;
-  testing::WriteClip(folder.File("in.mp4"), MadeClip());
+  testing::WriteClip((folder / "in.mp4"), MadeClip());
   AnnotateOptions options;
   options.video_encoder = "libvpx-vp9";
   ASSERT_TRUE(
-      WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.mp4"), Overlay(), options).ok());
-  EXPECT_EQ(InspectFile(folder.File("out.mp4")).video_codec, "vp9");
+      WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.mp4"), Overlay(), options).ok());
+  EXPECT_EQ(InspectFile((folder / "out.mp4")).video_codec, "vp9");
   options.video_encoder = "no_such_encoder";
   const auto none =
-      WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("none.mp4"), Overlay(), options);
+      WriteAnnotatedVideo((folder / "in.mp4"), (folder / "none.mp4"), Overlay(), options);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(folder.files(), 2u);
 }
 
 TEST(AnnotatedVideo, ACutInputIsWrittenAsFarAsItGoesAndSaidToBeCut) {
   const TempFolder folder;
-  const auto video = WriteAnnotatedVideo(kClips + "mkv_cut.mkv", folder.File("out.mp4"), Overlay());
+  const auto video = WriteAnnotatedVideo(kClips + "mkv_cut.mkv", (folder / "out.mp4"), Overlay());
   ASSERT_TRUE(video.ok()) << video.status();
   EXPECT_EQ(video->frames, 24);
   ASSERT_EQ(video->notices.size(), 1u);
@@ -311,7 +311,7 @@ TEST(AnnotatedVideo, ACutInputIsWrittenAsFarAsItGoesAndSaidToBeCut) {
 TEST(AnnotatedVideo, InputThatIsNoVideoLeavesNoFile) {
   const TempFolder folder;
   const auto reason = [&](const std::string& file) {
-    return ReasonOf(WriteAnnotatedVideo(kClips + file, folder.File("out.mp4"), Overlay()).status());
+    return ReasonOf(WriteAnnotatedVideo(kClips + file, (folder / "out.mp4"), Overlay()).status());
   };
   EXPECT_EQ(reason("mp4_moovend_cut.mp4"), Reason::kVideoUnreadable);
   EXPECT_EQ(reason("text.mp4"), Reason::kVideoUnreadable);
@@ -323,8 +323,8 @@ TEST(AnnotatedVideo, InputThatIsNoVideoLeavesNoFile) {
 
 TEST(AnnotatedVideo, AnOldFileStaysUntilTheNewOneIsWhole) {
   const TempFolder folder;
-  testing::WriteClip(folder.File("in.mp4"), MadeClip());
-  std::ofstream(folder.File("out.mp4")) << "old";
+  testing::WriteClip((folder / "in.mp4"), MadeClip());
+  std::ofstream((folder / "out.mp4")) << "old";
   const Cancel cancel;
   AnnotateOptions options;
   std::vector<double> shares;
@@ -332,30 +332,29 @@ TEST(AnnotatedVideo, AnOldFileStaysUntilTheNewOneIsWhole) {
     shares.push_back(share);
     if (share > 0.5) cancel.RequestCancel();
   };
-  const auto stopped = WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.mp4"), Overlay(),
-                                           options, cancel);
+  const auto stopped =
+      WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.mp4"), Overlay(), options, cancel);
   EXPECT_EQ(ReasonOf(stopped.status()), Reason::kCancelled);
-  EXPECT_EQ(testing::ReadBytes(folder.File("out.mp4")), (std::vector<uint8_t>{'o', 'l', 'd'}));
+  EXPECT_EQ(testing::ReadBytes((folder / "out.mp4")), (std::vector<uint8_t>{'o', 'l', 'd'}));
   EXPECT_EQ(folder.files(), 2u);
   shares.clear();
   options.on_progress = [&](double share) { shares.push_back(share); };
   ASSERT_TRUE(
-      WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("out.mp4"), Overlay(), options).ok());
+      WriteAnnotatedVideo((folder / "in.mp4"), (folder / "out.mp4"), Overlay(), options).ok());
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_EQ(shares.back(), 1);
-  EXPECT_EQ(InspectFile(folder.File("out.mp4")).video_codec, "h264");
+  EXPECT_EQ(InspectFile((folder / "out.mp4")).video_codec, "h264");
 }
 
 TEST(AnnotatedVideo, NamesAreNamesOnly) {
   const TempFolder folder;
-  const std::string name = folder.File("pipe:1 %03d 'x' ,[a]{\\b1}.mp4");
-  testing::WriteClip(folder.File("in.mp4"), MadeClip());
-  ASSERT_TRUE(WriteAnnotatedVideo(folder.File("in.mp4"), name, Overlay()).ok());
+  const std::string name = (folder / "pipe:1 %03d 'x' ,[a]{\\b1}.mp4");
+  testing::WriteClip((folder / "in.mp4"), MadeClip());
+  ASSERT_TRUE(WriteAnnotatedVideo((folder / "in.mp4"), name, Overlay()).ok());
   EXPECT_TRUE(std::filesystem::exists(name));
-  EXPECT_EQ(WriteAnnotatedVideo(folder.File("in.mp4"), folder.File("no/x.mp4"), Overlay())
-                .status()
-                .code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(
+      WriteAnnotatedVideo((folder / "in.mp4"), (folder / "no/x.mp4"), Overlay()).status().code(),
+      absl::StatusCode::kNotFound);
 }
 
 }  // namespace

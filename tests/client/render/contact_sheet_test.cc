@@ -40,9 +40,9 @@ TEST(ContactSheet, HasTheSizeOfItsLayoutAndThePicturesInTheirPlaces) {
   SheetOptions options;
   options.title = "a dog";
   options.columns = 2;
-  ASSERT_TRUE(WriteContactSheet(folder.File("s.png"), tiles, options).ok());
+  ASSERT_TRUE(WriteContactSheet((folder / "s.png"), tiles, options).ok());
   const SheetLayout layout = LayOutSheet(tiles, options);
-  const TimedFrame sheet = testing::ReadFrames(folder.File("s.png"))[0];
+  const TimedFrame sheet = testing::ReadFrames((folder / "s.png"))[0];
   EXPECT_EQ(sheet.width, layout.width);
   EXPECT_EQ(sheet.height, layout.height);
   const Color colors[] = {{200, 40, 40}, {40, 200, 40}, {40, 40, 200}};
@@ -78,9 +78,9 @@ TEST(ContactSheet, NoTextLeavesItsTile) {
   options.columns = 2;
   options.title = std::string(500, 'M');
   options.subtitle = std::string(500, '{');
-  ASSERT_TRUE(WriteContactSheet(folder.File("s.png"), tiles, options).ok());
+  ASSERT_TRUE(WriteContactSheet((folder / "s.png"), tiles, options).ok());
   const SheetLayout layout = LayOutSheet(tiles, options);
-  const TimedFrame sheet = testing::ReadFrames(folder.File("s.png"))[0];
+  const TimedFrame sheet = testing::ReadFrames((folder / "s.png"))[0];
   int ink = 0, stray = 0;
   for (int y = 0; y < sheet.height; ++y) {
     for (int x = 0; x < sheet.width; ++x) {
@@ -103,9 +103,9 @@ TEST(ContactSheet, EveryLineShows) {
   const std::vector<std::string> lines = {"0.41", "a.mp4", "{\\b1}",
                                           "\\N",  "שלום",  "\xF0\x9F\x99\x82"};
   const std::vector<SheetTile> tiles = {FlatTile(320, 180, {90, 90, 90}, lines)};
-  ASSERT_TRUE(WriteContactSheet(folder.File("s.png"), tiles).ok());
+  ASSERT_TRUE(WriteContactSheet((folder / "s.png"), tiles).ok());
   const SheetLayout layout = LayOutSheet(tiles, {});
-  const TimedFrame sheet = testing::ReadFrames(folder.File("s.png"))[0];
+  const TimedFrame sheet = testing::ReadFrames((folder / "s.png"))[0];
   int top = layout.tiles[0].text.y0;
   for (size_t i = 0; i < lines.size(); ++i) {
     const int size = i == 0 ? kFirstLineSize : kOtherLineSize;
@@ -124,9 +124,9 @@ TEST(ContactSheet, BoxesAreDrawnInTheirColour) {
   const TempFolder folder;
   std::vector<SheetTile> tiles = {FlatTile(320, 240, {90, 90, 90}, {"x"})};
   tiles[0].boxes.push_back({0.25, 0.5, 0.75, 0.9, PaletteColor(5), {}});
-  ASSERT_TRUE(WriteContactSheet(folder.File("s.png"), tiles).ok());
+  ASSERT_TRUE(WriteContactSheet((folder / "s.png"), tiles).ok());
   const PixelRect at = LayOutSheet(tiles, {}).tiles[0].picture;
-  const TimedFrame sheet = testing::ReadFrames(folder.File("s.png"))[0];
+  const TimedFrame sheet = testing::ReadFrames((folder / "s.png"))[0];
   EXPECT_LE(Distance(PixelAt(sheet, at.x0 + 80, at.y0 + 120), PaletteColor(5)), 1);
   EXPECT_LE(Distance(PixelAt(sheet, at.x0 + 239, at.y0 + 215), PaletteColor(5)), 1);
   EXPECT_EQ(PixelAt(sheet, at.x0 + 160, at.y0 + 170), (Color{90, 90, 90}));
@@ -137,9 +137,9 @@ TEST(ContactSheet, ATileWithoutAPictureSaysSo) {
   SheetTile gone;
   gone.lines = {"gone.mp4"};
   const std::vector<SheetTile> tiles = {FlatTile(320, 180, {90, 90, 90}, {"a"}), gone};
-  ASSERT_TRUE(WriteContactSheet(folder.File("s.png"), tiles).ok());
+  ASSERT_TRUE(WriteContactSheet((folder / "s.png"), tiles).ok());
   const PixelRect plate = LayOutSheet(tiles, {}).tiles[1].plate;
-  const TimedFrame sheet = testing::ReadFrames(folder.File("s.png"))[0];
+  const TimedFrame sheet = testing::ReadFrames((folder / "s.png"))[0];
   int ink = 0;
   for (int y = plate.y0; y < plate.y1; ++y) {
     for (int x = plate.x0; x < plate.x1; ++x) ink += PixelAt(sheet, x, y).red > 120;
@@ -154,9 +154,9 @@ TEST(ContactSheet, TheChartShowsEachLineAndSurvivesWhatIsNoNumber) {
   options.chart = {{"pan left", PaletteColor(1), {{0, 0.2}, {1, 0.9}, {2, 0.4}}},
                    {"zoom in", PaletteColor(2), {{0, NAN}, {1, 0.1}, {INFINITY, 0.5}, {2, 7}}},
                    {"nothing", PaletteColor(3), {}}};
-  ASSERT_TRUE(WriteContactSheet(folder.File("s.png"), tiles, options).ok());
+  ASSERT_TRUE(WriteContactSheet((folder / "s.png"), tiles, options).ok());
   const PixelRect area = LayOutSheet(tiles, options).chart;
-  const TimedFrame sheet = testing::ReadFrames(folder.File("s.png"))[0];
+  const TimedFrame sheet = testing::ReadFrames((folder / "s.png"))[0];
   int first = 0, second = 0;
   for (int y = area.y0; y < area.y1; ++y) {
     for (int x = area.x0; x < area.x1; ++x) {
@@ -170,7 +170,7 @@ TEST(ContactSheet, TheChartShowsEachLineAndSurvivesWhatIsNoNumber) {
 
 TEST(ContactSheet, RefusesWhatCannotBeMeant) {
   const TempFolder folder;
-  const std::string path = folder.File("s.png");
+  const std::string path = (folder / "s.png");
   EXPECT_EQ(WriteContactSheet(path, {}).code(), absl::StatusCode::kInvalidArgument);
   SheetTile wrong = FlatTile(10, 10, {1, 2, 3});
   wrong.width = 1000;
@@ -184,7 +184,7 @@ TEST(ContactSheet, RefusesWhatCannotBeMeant) {
 
 TEST(ContactSheet, AFolderThatIsNotThereIsAnError) {
   const TempFolder folder;
-  const auto status = WriteContactSheet(folder.File("no/s.png"), {FlatTile(10, 10, {1, 2, 3})});
+  const auto status = WriteContactSheet((folder / "no/s.png"), {FlatTile(10, 10, {1, 2, 3})});
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
 }
 

@@ -133,9 +133,9 @@ TEST(Drawing, ShapesAreWhereTheyAreSaidToBe) {
 
 TEST(Drawing, WithoutAFontThereIsATypedError) {
   const testing::TempFolder folder;
-  const std::string config = folder.File("fonts.conf");
-  std::ofstream(config) << "<?xml version=\"1.0\"?><fontconfig><dir>" << folder.File("none")
-                        << "</dir><cachedir>" << folder.File("cache") << "</cachedir></fontconfig>";
+  const std::string config = (folder / "fonts.conf");
+  std::ofstream(config) << "<?xml version=\"1.0\"?><fontconfig><dir>" << (folder / "none")
+                        << "</dir><cachedir>" << (folder / "cache") << "</cachedir></fontconfig>";
   EXPECT_TRUE(CheckFonts().ok());
   setenv("FONTCONFIG_FILE", config.c_str(), 1);
   const absl::Status status = CheckFonts();

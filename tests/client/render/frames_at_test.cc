@@ -44,8 +44,8 @@ TEST(FramesAt, KeepsTheOrderAskedForAndTellsTheTimes) {
   testing::MadeClip clip;
   clip.times_ms = {0, 100, 150, 700, 710};
   clip.paint = [](int frame, int, int) { return Color{static_cast<uint8_t>(50 * frame), 0, 0}; };
-  testing::WriteClip(folder.File("a.mp4"), clip);
-  const auto frames = FramesAt(folder.File("a.mp4"), {0.71, 0.12, 0.12, 0.699});
+  testing::WriteClip((folder / "a.mp4"), clip);
+  const auto frames = FramesAt((folder / "a.mp4"), {0.71, 0.12, 0.12, 0.699});
   ASSERT_TRUE(frames.ok()) << frames.status();
   const int64_t indices[] = {4, 1, 1, 2};
   const double seconds[] = {0.71, 0.1, 0.1, 0.15};

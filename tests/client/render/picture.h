@@ -8,29 +8,9 @@
 #include "base/check.h"
 #include "client/render/frames_at.h"
 #include "client/render/palette.h"
+#include "tests/support/temp_folder.h"
 
 namespace scanline::testing {
-
-// A folder that goes with its test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "scanline-render-XXXXXX").string();
-    SCANLINE_CHECK(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::string path_;
-};
 
 inline render::Color PixelAt(const render::TimedFrame& picture, int x, int y) {
   const uint8_t* rgb = &picture.rgb[3 * (static_cast<size_t>(y) * picture.width + x)];
