@@ -100,13 +100,10 @@ absl::Status VisionTower::FillPatchesFromTensor(const Clip& clip) {
 }
 
 absl::Status VisionTower::See(const Clip& clip, const View& view, bool patches) {
-  const BackboneConfig& config = clips_.backbone.config();
   picture_ = {clip.width, clip.height};
-  // Tensors for a fixed size need not say it.
-  if (fixed_size_ && !clip.tensor.empty()) picture_ = {config.size, config.size};
   area_ = {clip.valid_width > 0 ? clip.valid_width : picture_.width,
            clip.valid_height > 0 ? clip.valid_height : picture_.height};
-  SCANLINE_RETURN_IF_ERROR(CheckShape(picture_, area_, config, fixed_size_));
+  SCANLINE_RETURN_IF_ERROR(CheckShape(picture_, area_, clips_.backbone.config(), fixed_size_));
   SCANLINE_RETURN_IF_ERROR(clip.tensor.empty() ? FillPatches(clip, view)
                                                : FillPatchesFromTensor(clip));
   Backbone& backbone = seen_->backbone;
