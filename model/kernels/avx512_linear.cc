@@ -7,43 +7,24 @@ namespace scanline {
 namespace {
 
 struct Avx512 {
-  static constexpr int kRows = 12;  // 24 sums, 2 weights and an input in 32 registers
+  using Vector = __m512;
+  static constexpr int kLanes = 16;
+  static constexpr int kRows = 13;  // 26 sums, 2 weights and an input in 32 registers
 
-  template <int kCount>
-  static void Run(const Tile& tile) {
-    constexpr int kGroups = (kCount + 2) / 3;  // of three rows: one pointer, three addresses
-    const float* x[kGroups];
-    for (int g = 0; g < kGroups; ++g) x[g] = tile.x + 3 * g * tile.x_stride;
-    __m512 low[kCount];
-    __m512 high[kCount];
-#pragma GCC unroll 12
-    for (int r = 0; r < kCount; ++r) {
-      const float* out = tile.out + r * tile.out_stride;
-      low[r] = tile.first ? _mm512_setzero_ps() : _mm512_loadu_ps(out);
-      high[r] = tile.first ? _mm512_setzero_ps() : _mm512_loadu_ps(out + 16);
-    }
-    const float* weight = tile.weight;
-    for (int k = 0; k < tile.count; ++k, weight += kPanel) {
-      _mm_prefetch(weight + kAhead, _MM_HINT_T0);
-      _mm_prefetch(weight + kAhead + 16, _MM_HINT_T0);
-      const __m512 w0 = _mm512_loadu_ps(weight);
-      const __m512 w1 = _mm512_loadu_ps(weight + 16);
-#pragma GCC unroll 12
-      for (int r = 0; r < kCount; ++r) {
-        const __m512 value = _mm512_set1_ps(x[r / 3][r % 3 * tile.x_stride]);
-        low[r] = _mm512_fmadd_ps(value, w0, low[r]);
-        high[r] = _mm512_fmadd_ps(value, w1, high[r]);
-      }
-#pragma GCC unroll 4
-      for (int g = 0; g < kGroups; ++g) ++x[g];
-    }
-#pragma GCC unroll 12
-    for (int r = 0; r < kCount; ++r) {
-      float* out = tile.out + r * tile.out_stride;
-      _mm512_storeu_ps(out, low[r]);
-      _mm512_storeu_ps(out + 16, high[r]);
-    }
+  static Vector Zero() { return _mm512_setzero_ps(); }
+  static Vector Load(const float* from) { return _mm512_loadu_ps(from); }
+  static Vector LoadPart(const float* from, int lanes) {
+    return _mm512_maskz_loadu_ps(First(lanes), from);
   }
+  static void Store(Vector y, float* to) { _mm512_storeu_ps(to, y); }
+  static void StorePart(Vector y, float* to, int lanes) {
+    _mm512_mask_storeu_ps(to, First(lanes), y);
+  }
+  static Vector Broadcast(const float* from) { return _mm512_set1_ps(*from); }
+  static Vector Add(Vector a, Vector b) { return _mm512_add_ps(a, b); }
+  static Vector MultiplyAdd(Vector x, Vector w, Vector sum) { return _mm512_fmadd_ps(x, w, sum); }
+
+  static __mmask16 First(int lanes) { return static_cast<__mmask16>((1U << lanes) - 1); }
 };
 
 }  // namespace
