@@ -71,7 +71,7 @@ RULES = {
     "client/cli/": rule("client", "proto", "base", "decode", "model/checkpoint", libraries=[GRPC]),
     "client/render/": rule("client/render", "base", "decode", libraries=["libav"]),
     "client/formats/": rule("client/formats", "base"),
-    "bench/": rule("bench", "tests/support", "base", "decode", "model", "client", "proto",
+    "bench/": rule("bench", "tests/support", "tests/model", "base", "decode", "model", "client", "proto",
                    libraries=["Torch", "libav", GRPC]),
     "tests/support/": rule("tests/support", "base", "decode"),
     "tests/model/person/": rule("tests/model/person", "tests/support", "base", "decode", "model"),

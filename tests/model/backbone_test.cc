@@ -13,6 +13,7 @@
 #include "tests/model/kernels/kernels_here.h"
 #include "tests/model/pooled.h"
 #include "tests/model/reference.h"
+#include "tests/model/stored_model.h"
 
 namespace scanline::testing {
 namespace {
@@ -31,31 +32,6 @@ std::vector<float> Logits(const Weights& weights, absl::Span<const float> pooled
   return logits;
 }
 
-int Depth(const Weights& weights) {
-  int depth = 0;
-  while (weights.Has("layers." + std::to_string(depth) + ".norm.weight")) ++depth;
-  return depth;
-}
-
-// The sizes of a stored model; frames and side come from its input [batch, 3, frames, size, size].
-BackboneConfig ConfigOf(const SafetensorsFile& file, const Weights& weights) {
-  const auto& patch = weights.Get("patch_embed.proj.weight").shape;
-  const auto& input = file.at("input").shape;
-  BackboneConfig config;
-  config.embed_dim = static_cast<int>(patch[0]);
-  config.tubelet = static_cast<int>(patch[2]);
-  config.patch = static_cast<int>(patch[3]);
-  config.frames = static_cast<int>(input[2]);
-  config.size = static_cast<int>(input[3]);
-  config.depth = Depth(weights);
-  config.dt_rank = (config.embed_dim + 15) / 16;
-  config.norm = weights.Has("norm_f.bias") ? NormKind::kLayer : NormKind::kRms;
-  if (file.metadata.count("bimamba_type") != 0) {
-    config.mixer = *MixerPreset("videomambapro_" + file.metadata.at("bimamba_type"));
-  }
-  return config;
-}
-
 constexpr double kTolerance = 1e-5;  // model_*: tests/data/reference/README.md
 
 class StoredModel : public ::testing::TestWithParam<std::string> {};
@@ -63,7 +39,7 @@ class StoredModel : public ::testing::TestWithParam<std::string> {};
 TEST_P(StoredModel, GivesTheSameTraceAndLogits) {
   const SafetensorsFile file = ReadReference(GetParam());
   const Weights weights = WeightsUnder(file, "model.");
-  const BackboneConfig config = ConfigOf(file, weights);
+  const BackboneConfig config = StoredConfig(file, weights);
   const auto& shape = file.at("input").shape;
   const size_t video = static_cast<size_t>(shape[1] * shape[2] * shape[3] * shape[4]);
   const auto rows = static_cast<size_t>(config.tokens()) * config.embed_dim;
@@ -92,17 +68,6 @@ TEST_P(StoredModel, GivesTheSameTraceAndLogits) {
   }
 }
 
-// model_vm_d32_f4 and its like, named after their width, and the Pro models; the other model_vm_*
-// files (students, interpolation) are of another form.
-std::vector<std::string> StoredModels() {
-  std::vector<std::string> models;
-  for (const std::string& name : ReferenceNames({"model_vm_d", "model_pro_"})) {
-    const bool sized = std::isdigit(static_cast<unsigned char>(name[std::strlen("model_vm_d")]));
-    if (sized || name.rfind("model_pro_", 0) == 0) models.push_back(name);
-  }
-  return models;
-}
-
 INSTANTIATE_TEST_SUITE_P(Vectors, StoredModel, ::testing::ValuesIn(StoredModels()),
                          [](const auto& info) { return info.param; });
 
@@ -114,7 +79,7 @@ TEST(Backbone, MatchesTheIntendedAndThePaperFormOfPro) {
     for (const char* form : {"intended", "paper"}) {
       const std::string output = std::string("logits_") + form;
       if (!file.has(output)) continue;
-      BackboneConfig config = ConfigOf(file, weights);
+      BackboneConfig config = StoredConfig(file, weights);
       config.mixer = *MixerPreset(std::string("videomambapro_") + form);
       const auto input = Floats(file.at("input"));
       const auto classes = static_cast<size_t>(file.at(output).shape[1]);
@@ -138,7 +103,7 @@ TEST(Backbone, MatchesTheIntendedAndThePaperFormOfPro) {
 TEST(Backbone, RunsWithPositionsMadeForAnotherGridAndLength) {
   const SafetensorsFile file = ReadReference("model_vm_interpolated");
   Weights weights = WeightsUnder(file, "model.");
-  const BackboneConfig config = ConfigOf(file, weights);
+  const BackboneConfig config = StoredConfig(file, weights);
   ASSERT_TRUE(FitPositions(config, true, &weights).ok());
   const auto values = [&](const char* name) {
     const Tensor& tensor = weights.Get(name);

@@ -8,6 +8,7 @@
 #include "tests/model/kernels/kernels_here.h"
 #include "tests/model/pooled.h"
 #include "tests/model/reference.h"
+#include "tests/model/stored_model.h"
 
 namespace scanline::testing {
 namespace {
@@ -26,22 +27,6 @@ TEST(Generator, GivesTheCheckValuesOfItsDescription) {
   EXPECT_EQ(Uniform("cls_token", kSeed, 2), 0.9023187160491943);
 }
 
-ModelConfig ConfigOf(const SafetensorsFile& file) {
-  const auto number = [&](const char* key) { return std::stoi(file.metadata.at(key)); };
-  ModelConfig model;
-  BackboneConfig& config = model.backbone;
-  config.embed_dim = number("embed_dim");
-  config.dt_rank = (config.embed_dim + 15) / 16;
-  config.depth = number("depth");
-  config.frames = number("num_frames");
-  config.size = number("img_size");
-  if (file.metadata.count("bimamba_type") != 0) {
-    config.mixer = *MixerPreset("videomambapro_" + file.metadata.at("bimamba_type"));
-  }
-  model.classify.labels.resize(number("num_classes"));
-  return model;
-}
-
 std::vector<float> PickRows(const std::vector<float>& all, const std::vector<int64_t>& rows,
                             int dim) {
   std::vector<float> picked;
@@ -57,9 +42,9 @@ class RealModel : public ::testing::TestWithParam<std::tuple<std::string, const 
 
 TEST_P(RealModel, GivesTheSameTraceAndLogits) {
   const SafetensorsFile file = ReadReference(std::get<0>(GetParam()));
-  const ModelConfig model = ConfigOf(file);
+  const ModelConfig model = RealConfig(file);
   const BackboneConfig& config = model.backbone;
-  const uint64_t seed = std::stoull(file.metadata.at("gseed"), nullptr, 16);
+  const uint64_t seed = RealSeed(file);
   const Weights weights = GenerateWeights(model, seed);
   const auto video = Generate("input", {1, 3, config.frames, config.size, config.size}, seed);
   if (file.has("check.input_first8")) {

@@ -1,0 +1,215 @@
+#include "bench/engine/passes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "model/heads.h"
+#include "model/patches.h"
+#include "model/team.h"
+#include "tests/model/generator.h"
+
+namespace scanline::bench {
+namespace {
+
+constexpr int kClasses = 400;
+
+double Wall() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+double Cpu() {
+  timespec now = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// VmRSS: or VmHWM: of this process, in 10^6 bytes.
+double StatusMb(const char* field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (absl::StartsWith(line, field)) {
+      return std::atof(line.c_str() + std::string(field).size()) * 1024 / 1e6;
+    }
+  }
+  return 0;
+}
+
+// OpenGVLab/VideoMamba, models/videomamba.py: videomamba_tiny, _small, _middle.
+absl::StatusOr<ModelConfig> OfficialConfig(const std::string& name, int frames, int layers) {
+  struct Size {
+    int dim;
+    int depth;
+  };
+  static const std::map<std::string, Size> sizes = {
+      {"tiny", {192, 24}}, {"small", {384, 24}}, {"middle", {576, 32}}};
+  const auto size = sizes.find(name);
+  if (size == sizes.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a model of tiny, small, middle or a bundle's folder, found ", name));
+  }
+  ModelConfig config;
+  config.backbone.embed_dim = size->second.dim;
+  config.backbone.dt_rank = (size->second.dim + 15) / 16;
+  config.backbone.depth = layers > 0 ? layers : size->second.depth;
+  config.backbone.frames = frames > 0 ? frames : 8;
+  config.mean = {0.485F, 0.456F, 0.406F};
+  config.std = {0.229F, 0.224F, 0.225F};
+  config.classify.labels.resize(kClasses);
+  return config;
+}
+
+std::vector<uint8_t> MakePictures(const BackboneConfig& config) {
+  std::vector<uint8_t> pictures(size_t{3} * config.frames * config.size * config.size);
+  const uint64_t state = testing::NameHash("pictures") ^ kSeed;
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    pictures[i] = static_cast<uint8_t>(testing::Mixed(state, i) >> 56);
+  }
+  return pictures;
+}
+
+// What a worker does with a clip: pictures to patches, backbone, class head.
+class Worker {
+ public:
+  Worker(const Subject& subject, const PassPlan& plan, Team* team)
+      : subject_(subject),
+        table_(MakePixelTable(subject.config.mean, subject.config.std)),
+        backbone_(subject.config.backbone, subject.weights(), *plan.kernels,
+                  {.precision = plan.precision, .team = team}),
+        head_(backbone_.config(), subject.config.classify, subject.weights()) {
+    const BackboneConfig& config = subject.config.backbone;
+    const size_t bytes = size_t{3} * config.size * config.size;
+    for (int i = 0; i < config.frames; ++i) {
+      pictures_.push_back(subject.pictures.data() + i * bytes);
+    }
+  }
+
+  std::vector<float> Pass() {
+    const BackboneConfig& config = backbone_.config();
+    PatchesFromPictures(pictures_, table_, config, backbone_.patches());
+    return head_.Run(
+        backbone_.Run(config.pool == PoolKind::kCls ? Backbone::Rows::kCls : Backbone::Rows::kAll));
+  }
+
+  void Measure(PassTimes* times) { backbone_.Measure(times); }
+
+ private:
+  const Subject& subject_;
+  PixelTable table_;
+  Backbone backbone_;
+  ClassHead head_;
+  std::vector<const uint8_t*> pictures_;
+};
+
+// `wall` seconds of `passes` passes on every one of `side_by_side` threads or teams.
+Timing Summary(std::vector<double> pass_s, int side_by_side, double wall, double cpu) {
+  Timing timing;
+  const auto clips = static_cast<double>(pass_s.size());
+  timing.clip_s = *std::min_element(pass_s.begin(), pass_s.end()) / side_by_side;
+  timing.clips_per_s = clips / wall;
+  timing.cpu_s = cpu / clips;
+  timing.pass_s = std::move(pass_s);
+  return timing;
+}
+
+Shares MeasureShares(Worker& worker, int threads) {
+  PassTimes times;
+  worker.Measure(&times);
+  const double began = Wall();
+  worker.Pass();
+  const double all = (Wall() - began) * threads * 1e9;
+  worker.Measure(nullptr);
+  const double busy = static_cast<double>(times.products + times.scan + times.conv + times.other);
+  return {.products = static_cast<double>(times.products) / busy,
+          .scan = static_cast<double>(times.scan) / busy,
+          .conv = static_cast<double>(times.conv) / busy,
+          .other = static_cast<double>(times.other) / busy,
+          .waiting = 1 - busy / all};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Subject>> MakeSubject(const std::string& name, int frames,
+                                                     int layers) {
+  auto subject = std::make_unique<Subject>();
+  if (absl::StrContains(name, "/")) {
+    SCANLINE_ASSIGN_OR_RETURN(subject->bundle, ModelBundle::Load(name));
+    subject->config = subject->bundle->config();
+    const int own = subject->config.backbone.frames;
+    if ((frames != 0 && frames != own) || layers != 0 || subject->config.classify.labels.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a bundle is run whole, with its own ", own, " frames and a class head"));
+    }
+  } else {
+    SCANLINE_ASSIGN_OR_RETURN(subject->config, OfficialConfig(name, frames, layers));
+    subject->made = testing::GenerateWeights(subject->config, kSeed);
+  }
+  subject->pictures = MakePictures(subject->config.backbone);
+  return subject;
+}
+
+Latency MeasureLatency(const Subject& subject, const PassPlan& plan) {
+  Latency latency;
+  const auto packed =
+      PackedBackbone::Of(subject.config.backbone, subject.weights(), plan.precision);
+  Team team(plan.threads);
+  const double before = StatusMb("VmRSS:");
+  Worker worker(subject, plan, &team);
+  latency.logits = worker.Pass();
+  worker.Pass();
+  latency.memory.after_2_mb = StatusMb("VmRSS:");
+  latency.memory.activations_mb = latency.memory.after_2_mb - before;
+  std::vector<double> pass_s;
+  const double cpu = Cpu();
+  const double began = Wall();
+  for (int run = 0; run < plan.runs; ++run) {
+    const double start = Wall();
+    worker.Pass();
+    pass_s.push_back(Wall() - start);
+  }
+  latency.timing = Summary(std::move(pass_s), 1, Wall() - began, Cpu() - cpu);
+  latency.memory.passes = plan.runs + 2;
+  latency.memory.after_all_mb = StatusMb("VmRSS:");
+  latency.memory.peak_mb = StatusMb("VmHWM:");
+  latency.shares = MeasureShares(worker, plan.threads);
+  return latency;
+}
+
+Timing MeasureThroughput(const Subject& subject, const PassPlan& plan) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int i = 0; i < plan.threads; ++i) {
+    workers.push_back(std::make_unique<Worker>(subject, plan, nullptr));
+  }
+  std::vector<std::vector<double>> pass_s(workers.size());
+  Team team(plan.threads);
+  const auto passes = [&](int runs) {
+    team.Run([&](int rank) {
+      for (int run = 0; run < runs; ++run) {
+        const double start = Wall();
+        workers[rank]->Pass();
+        pass_s[rank].push_back(Wall() - start);
+      }
+    });
+  };
+  passes(1);
+  for (auto& of_worker : pass_s) of_worker.clear();
+  const double cpu = Cpu();
+  const double began = Wall();
+  passes(plan.runs);
+  const double wall = Wall() - began;
+  const double cpu_s = Cpu() - cpu;
+  std::vector<double> all;
+  for (const auto& of_worker : pass_s) all.insert(all.end(), of_worker.begin(), of_worker.end());
+  return Summary(std::move(all), plan.threads, wall, cpu_s);
+}
+
+}  // namespace scanline::bench
