@@ -3,6 +3,8 @@
 // logits against computation in double.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -117,13 +119,19 @@ absl::StatusOr<Json> PassesOf(const Options& o, const PassPlan& plan) {
   }
   if (o.profile != "latency") json["throughput"] = JsonOf(MeasureThroughput(**subject, plan));
   if (o.peaks) {
-    const FmaPeak fma = MeasureFma(o.threads);
+    FmaPeak fma;
+    double scan_ns = HUGE_VAL;
+    constexpr int kTurns = 20;  // of both, since the clock changes with what else runs
+    for (int turn = 0; turn < kTurns; ++turn) {
+      MeasureFma(o.threads, &fma);
+      scan_ns = std::min(scan_ns, MeasureScan(config, *plan.kernels, 5));
+    }
     json["peaks"] = {{"fma_ns_256", fma.ns_256},
                      {"fma_ns_512", fma.ns_512},
                      {"gflops_256", fma.gflops_256},
                      {"gflops_512", fma.gflops_512},
                      {"triad_gb_s", MeasureTriad(o.threads)}};
-    json["scan_ns"] = MeasureScan(config, *plan.kernels, 20 * o.runs);
+    json["scan_ns"] = scan_ns;
   }
   return json;
 }

@@ -15,7 +15,8 @@ struct FmaPeak {
   double gflops_256 = 0;  // of all threads
   double gflops_512 = 0;
 };
-FmaPeak MeasureFma(int threads);
+// Keeps what was best so far.
+void MeasureFma(int threads, FmaPeak* best);
 
 // STREAM's triad a = b + s c over arrays far larger than the caches; 10^9 bytes a second by its
 // counting, 24 for every element of 8 bytes.
