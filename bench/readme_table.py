@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Makes README.md's table of measurements from bench/results/*.json.
+
+Usage: readme_table.py [--write]
+Prints the table; with --write it takes the place of what stands between the markers in README.md.
+"""
+
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN = "<!-- made by bench/readme_table.py --write -->"
+END = "<!-- end of what is made -->"
+
+
+def engine(result):
+    yield (f"Forward pass of VideoMamba-{result['model'].capitalize()}, {result['frames']} frames of "
+           f"224x224, {result['threads']} threads, from pictures to logits:")
+    yield ""
+    yield ("| path, products | ms a clip, all threads on it | clips/s, one a thread | of its matrix "
+           "products alone by PyTorch | CPU time of PyTorch eager, times ours | logits beside fp64 |")
+    yield "|---|---|---|---|---|---|"
+    for name, one in result["variants"].items():
+        path, precision = name.split()
+        ratios = one["ratios"]
+        yield (f"| `{path}`, {precision} | {one['latency_ms']['best']:.0f} | "
+               f"{one['clips_per_s']:.1f} | {ratios['gemms_latency']['best']:.2f}x | "
+               f"{ratios['eager_cpu']['best']:.1f}x | {one['errors']['rel_l2']:.0e} |")
+    for path in result["lacking"]:
+        yield f"| `{path}` | the machine lacks it | | | | |"
+    yield ""
+    yield source(result)
+
+
+def decode(result):
+    ours = result["decoders"]["scanline"]
+    return (f"{result['what']}: {ours['best_cpu_s']:.2f}, "
+            f"{ours['ratio_to_torchcodec']:.2f} of torchcodec's")
+
+
+def detect(result):
+    return f"{result['what']}: {result['times_real_time']:.1f} times real time"
+
+
+def search(result):
+    found = result["search"]
+    return (f"exact search in {result['rows']:,} vectors of {result['dim']}: "
+            f"{found['query_p50_ms']:.0f} ms, {found['query_to_bound']:.2f} of the time that reading "
+            "them from memory takes")
+
+
+def text(result):
+    layers = max(result["layers"], key=int)
+    speed = result["layers"][layers]["texts_per_second"]["scanline"]
+    times = result["layers"][layers]["scanline_times_as_fast_as"]["padded_longest"]
+    return (f"texts by BERT-base's width, {layers} layers, 16 at once: {speed['16']:.0f} a second, "
+            f"{times['16']:.1f} times PyTorch eager")
+
+
+OTHERS = {"decode": decode, "detect": detect, "search": search, "text": text}
+
+
+def source(result):
+    """Where a figure comes from."""
+    machine = result["machine"]
+    load = result.get("load_average_1_min_at_start", machine.get("load_average"))
+    return (f"`{result['command']}`: {machine['cores']} cores of {machine['cpu']}"
+            + (f", load {load} at the start" if load is not None else "")
+            + f", {result['date'][:10]}, commit {result['commit'][:8]}"
+            + (" with changes" if result.get("changed_since_commit") else ""))
+
+
+def lines(results):
+    """`results`: of each bench, by its name."""
+    if "engine" in results:
+        yield from engine(results["engine"])
+        yield ""
+    if "gpu" not in results:
+        yield "GPU figures are not measured yet."
+        yield ""
+    for name, result in results.items():
+        if name != "engine":
+            say = OTHERS.get(name, lambda other: other["what"])
+            yield f"- {say(result)} ({source(result)})"
+
+
+def made(folder=ROOT / "bench/results"):
+    results = {path.stem: json.loads(path.read_text(encoding="utf-8"))
+               for path in sorted(folder.glob("*.json"))}
+    return "\n".join(lines(results)).strip() + "\n"
+
+
+def replaced(readme, table):
+    """The README with `table` between the markers, which have to be there once each."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end or BEGIN in rest or END in after:
+        sys.exit(f"readme_table.py: README.md lacks one {BEGIN} and one {END} behind it")
+    return f"{before}{BEGIN}\n{table}{END}{after}"
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--write"]):
+        sys.exit(__doc__)
+    table = made()
+    if not sys.argv[1:]:
+        print(table, end="")
+        return
+    readme = ROOT / "README.md"
+    readme.write_text(replaced(readme.read_text(encoding="utf-8"), table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""What the benchmarks make of their measurements, and README.md's table of the results kept."""
+
+import copy
+import json
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+
+import engine  # noqa: E402
+import engine_report as report  # noqa: E402
+import readme_table  # noqa: E402
+
+
+def ours(latency, throughput, cpu):
+    return {"latency": {"clip_s": latency}, "throughput": {"clip_s": throughput, "cpu_s": cpu}}
+
+
+def one_round(latency, gemms, eager_cpu):
+    return {"ours": ours(latency, latency / 2, latency * 2),
+            "gemms": {"gemms": {"wall_s": [2 * gemms, gemms], "cpu_s": [gemms]},
+                      "gemms_packed": {"wall_s": [gemms / 2]}},
+            "eager": {"wall_s": [eager_cpu], "cpu_s": [eager_cpu]}}
+
+
+def result_of(**changes):
+    """A result in which every target is met."""
+    variant = {"latency_ms": {"best": 100.0, "median": 110.0},
+               "throughput_ms": {"best": 90.0, "median": 95.0}, "clips_per_s": 11.0, "cpu_ms": 180.0,
+               "shares": {"products": 0.6, "scan": 0.25, "conv": 0.1, "other": 0.05, "waiting": 0.02},
+               "activations_mb": 15.0, "steady_growth_mb": 0.0, "logits_beside_eager": 1e-6,
+               "scan": {"ns": 0.1, "bound_ns": 0.09, "ratio": 1.1},
+               "errors": {"rel_l2": 1e-6, "rel_max": 1e-6, "cosine": 1.0, "same_top1": 9, "models": 9},
+               "ratios": {"gemms_latency": {"best": 1.0, "median": 1.1},
+                          "gemms_throughput": {"best": 0.9, "median": 1.0},
+                          "eager_cpu": {"best": 9.0, "median": 9.0}}}
+    result = {"model": "tiny", "frames": 8, "threads": 2, "lacking": [],
+              "variants": {name: copy.deepcopy(variant)
+                           for name in ("avx512 fp32", "avx512_bf16 bf16", "avx2 fp32")},
+              "peaks": {"gflops_256": 100, "gflops_512": 200, "triad_gb_s": 20,
+                        "fma_ns_256": 0.1, "fma_ns_512": 0.1},
+              "long": {"ratio": {"best": 8.1, "median": 8.2}, "activations_mb": 113.0},
+              "peak_64_frames_mb": {"tiny": 300.0, "middle": 900.0}}
+    result |= changes
+    result["targets"] = report.targets(result)
+    return result
+
+
+class Ratios(unittest.TestCase):
+    def test_are_of_the_best_runs_and_the_median_of_the_rounds(self):
+        self.assertEqual(report.ratio([3, 2, 8], [2, 4, 2]), {"best": 1, "median": 1.5})
+        self.assertEqual(report.inverse({"best": 0.5, "median": 0.25}), {"best": 2, "median": 4})
+
+    def test_of_a_variant_compare_each_with_its_own_measure(self):
+        ratios = report.ratios_of({"scalar_cpu_s": 40}, [one_round(2, 1, 20), one_round(3, 1, 30)])
+        self.assertEqual(ratios["gemms_latency"], {"best": 2, "median": 2.5})
+        self.assertEqual(ratios["gemms_throughput"], {"best": 1, "median": 1.25})
+        self.assertEqual(ratios["packed_gemms_latency"], {"best": 4, "median": 5})
+        self.assertEqual(ratios["gemms_cpu"], {"best": 4, "median": 5})
+        self.assertEqual(ratios["eager_cpu"]["best"], 5)
+        self.assertEqual(ratios["eager_wall"]["best"], 10)
+        self.assertEqual(ratios["scalar_cpu"], {"best": 10})
+
+    def test_are_none_without_peers(self):
+        self.assertEqual(report.ratios_of({}, [{"ours": ours(1, 1, 1)}]), {})
+
+    def test_of_few_layers_are_scaled_to_all(self):
+        self.assertEqual(report.scaled(5, 7, 24), 5 + 23 * 2)
+
+    def test_scan_is_bound_by_nine_operations_of_a_register(self):
+        peaks = {"fma_ns_256": 0.2, "fma_ns_512": 0.4}
+        self.assertAlmostEqual(report.scan_bound_ns("avx2", peaks), 0.225)
+        self.assertAlmostEqual(report.scan_bound_ns("avx512_bf16", peaks), 0.225)
+        self.assertIsNone(report.scan_bound_ns("scalar", peaks))
+        self.assertIsNone(report.scan_bound_ns("avx512", {"fma_ns_256": 0.2, "fma_ns_512": 0}))
+
+    def test_errors_are_the_worst_of_all_models(self):
+        errors = [{"rel_l2": 1, "rel_max": 5, "cosine": 0.9, "same_top1": True},
+                  {"rel_l2": 2, "rel_max": 3, "cosine": 0.8, "same_top1": False}]
+        self.assertEqual(report.worst_error(errors), {"rel_l2": 2, "rel_max": 5, "cosine": 0.8,
+                                                      "same_top1": 1, "models": 2})
+        self.assertEqual(report.rel_max([1, -3], [1, -4]), 0.25)
+
+
+class Targets(unittest.TestCase):
+    def missed_with(self, **changes):
+        return report.missed(result_of(**changes)["targets"])
+
+    def test_are_met_at_their_limits(self):
+        self.assertEqual(self.missed_with(), [])
+        long = {"ratio": {"best": 8.3}, "activations_mb": 150}
+        self.assertEqual(self.missed_with(long=long, peak_64_frames_mb={"middle": 4 * 1024**3 / 1e6}), [])
+
+    def test_are_missed_behind_their_limits(self):
+        for key, change, word in (
+                ("long", {"ratio": {"best": 8.31}, "activations_mb": 1}, "64 frames / 8 frames"),
+                ("long", {"ratio": {"best": 8}, "activations_mb": 150.1}, "activations of 64 frames"),
+                ("peak_64_frames_mb", {"middle": 4295.0}, "middle, 64 frames")):
+            missed = self.missed_with(**{key: change})
+            self.assertEqual(len(missed), 1, missed)
+            self.assertIn(word, missed[0])
+
+    def test_of_each_path_have_limits_of_their_own(self):
+        limits = {("avx512 fp32", "gemms_latency"): 1.6, ("avx512 fp32", "gemms_throughput"): 1.6,
+                  ("avx512_bf16 bf16", "gemms_latency"): 1.1, ("avx2 fp32", "gemms_latency"): 2.0,
+                  ("avx512 fp32", "eager_cpu"): 5, ("avx512_bf16 bf16", "eager_cpu"): 7}
+        for (name, key), limit in limits.items():
+            for factor, met in ((0.99, key != "eager_cpu"), (1.01, key == "eager_cpu")):
+                result = result_of()
+                result["variants"][name]["ratios"][key]["best"] = limit * factor
+                missed = report.missed(report.targets(result))
+                self.assertEqual(missed == [], met, (name, key, factor, missed))
+                self.assertTrue(all(name in one for one in missed))
+
+    def test_of_what_was_not_measured_are_neither_met_nor_missed(self):
+        result = result_of(lacking=["avx512_bf16"])
+        del result["variants"]["avx512_bf16 bf16"]
+        rows = [one for one in report.targets(result) if "bf16" in one["what"]]
+        self.assertTrue(rows)
+        self.assertEqual({one["met"] for one in rows}, {None})
+
+    def test_are_those_of_tiny_with_8_frames_and_2_threads(self):
+        for change in ({"model": "small"}, {"frames": 16}, {"threads": 4}):
+            rows = result_of(**change)["targets"]
+            self.assertFalse([one for one in rows if "alone" in one["what"]])
+
+    def test_logits_unlike_those_of_pytorch_are_a_miss(self):
+        result = result_of()
+        result["variants"]["avx2 fp32"]["logits_beside_eager"] = 2e-3
+        self.assertEqual(len(report.missed(report.targets(result))), 1)
+
+
+class Table(unittest.TestCase):
+    def test_says_of_every_target_whether_it_is_met(self):
+        result = result_of(long={"ratio": {"best": 9}, "activations_mb": None}, lacking=["avx512"])
+        lines = list(report.table(result))
+        self.assertTrue(any("NOT MET" in line and "<= 8.3" in line for line in lines))
+        self.assertTrue(any("not measured" in line and "activations" in line for line in lines))
+        self.assertTrue(any("this machine lacks it" in line for line in lines))
+        self.assertTrue(any(line.startswith("met") for line in lines))
+
+    def test_command_is_that_of_the_user(self):
+        words = ["--bench", "B", "--python", "P", "--model", "small", "--json", "F", "--check"]
+        self.assertEqual(engine.given(words), ["--model", "small"])
+
+    def test_paths_are_those_of_the_machine_or_the_one_asked_for(self):
+        class Args:
+            path, precision = None, "auto"
+        self.assertEqual(engine.chosen(Args, ["scalar", "avx2"]), [("avx2", "fp32")])
+        Args.precision = "bf16"
+        self.assertEqual(engine.chosen(Args, ["avx2", "avx512", "avx512_bf16"]), [("avx512_bf16", "bf16")])
+        Args.path = "avx512_bf16"
+        self.assertEqual(engine.chosen(Args, []), [("avx512_bf16", "bf16")])
+        Args.path, Args.precision = "scalar", "auto"
+        self.assertEqual(engine.chosen(Args, []), [("scalar", "fp32")])
+
+
+class Readme(unittest.TestCase):
+    def test_has_the_table_of_the_results_that_are_kept(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        self.assertEqual(readme, readme_table.replaced(readme, readme_table.made()),
+                         "run bench/readme_table.py --write")
+
+    def test_table_has_every_kept_result_with_its_commit(self):
+        table = readme_table.made()
+        kept = list((ROOT / "bench/results").glob("*.json"))
+        self.assertTrue(kept)
+        for path in kept:
+            result = json.loads(path.read_text(encoding="utf-8"))
+            self.assertIn(f"`{result['command']}`", table)
+            self.assertIn(result["commit"][:8], table)
+
+    def test_needs_its_markers(self):
+        with self.assertRaises(SystemExit):
+            readme_table.replaced("no markers", "table")
+
+
+if __name__ == "__main__":
+    unittest.main()
