@@ -51,6 +51,7 @@ void Multiply(const Tile& tile, int column) {
   for (int k = 0; k < tile.inner; k += kColumnBlock) {
     const int end = tile.inner - k < kColumnBlock ? tile.inner - k : kColumnBlock;
     for (int i = 0; i < end; ++i, weight += kPanel) {
+      _mm_prefetch(x[0] + i * (stride - 1) + tile.x_block, _MM_HINT_T0);
       Vector w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
