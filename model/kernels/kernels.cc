@@ -48,6 +48,7 @@ constexpr Kernels Avx512() {
   kernels.name = "avx512";
   kernels.runs_here = [] { return HasAvx2() && __builtin_cpu_supports("avx512f"); };
   kernels.packed_linear = PackedLinearAvx512;
+  kernels.add_norm = AddNormAvx512;
   kernels.conv_tile = ConvTileAvx512;
   kernels.scan_tile = ScanTileAvx512;
   kernels.gate_tile = GateTileAvx512;
