@@ -56,7 +56,19 @@ constexpr Kernels Avx512() {
 }
 constexpr Kernels kAvx512 = Avx512();
 
-constexpr const Kernels* kAll[] = {&kScalar, &kAvx2, &kAvx512};
+constexpr Kernels Avx512Bf16() {
+  Kernels kernels = kAvx512;
+  kernels.name = "avx512_bf16";
+  kernels.runs_here = [] {
+    return kAvx512.runs_here() && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bf16");
+  };
+  kernels.packed_linear_bf16 = PackedLinearAvx512Bf16;
+  return kernels;
+}
+constexpr Kernels kAvx512Bf16 = Avx512Bf16();
+
+constexpr const Kernels* kAll[] = {&kScalar, &kAvx2, &kAvx512, &kAvx512Bf16};
 #else
 constexpr const Kernels* kAll[] = {&kScalar};
 #endif
