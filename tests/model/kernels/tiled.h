@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -93,8 +94,9 @@ size_t Unlike(Aligned<T>& tiles, size_t count, T value) {
 
 // [width] or, with `state`, [width][state] as [channels / kBlock][padded state][kBlock].
 template <typename T>
-Aligned<T> ToBlocks(const std::vector<T>& values, int width, int state = 1) {
-  const int padded = state == 1 ? 1 : UpTo(state, kStates);
+Aligned<T> ToBlocks(const std::vector<T>& values, int width, int state = 0) {
+  const int padded = state == 0 ? 1 : UpTo(state, kStates);
+  state = std::max(state, 1);
   Aligned<T> blocks(static_cast<size_t>(UpTo(width, kBlock)) * static_cast<size_t>(padded));
   for (int c = 0; c < width; ++c) {
     for (int n = 0; n < state; ++n) {
