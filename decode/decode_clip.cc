@@ -94,7 +94,7 @@ class ClipFiller {
                               maker_.Load(wanted, keyframes_.count(wanted.index) != 0));
     if (shape_.width == 0) SCANLINE_RETURN_IF_ERROR(ShapeBy(source, clip));
     SCANLINE_RETURN_IF_ERROR(maker_.Store(shape_, Pixels(slot, clip)));
-    Settle(slot, {wanted.index, wanted.pts_seconds, wanted.corrupt}, source, clip);
+    Settle(slot, {.index = wanted.index, .corrupt = wanted.corrupt}, source, clip);
     ++clip.stats.frames_converted;
     return absl::OkStatus();
   }
@@ -172,6 +172,10 @@ void SetKeyframes(const SamplingPlan& plan, const ClipFiller& pictures, Clip& cl
     clip.keyframes.push_back(
         {planned.seconds, planned.frame, planned.view, source.width, source.height});
   }
+}
+
+void SetTimes(const Timeline& timeline, Clip& clip) {
+  for (SampledFrame& frame : clip.sampled) frame.seconds = timeline.start.at(frame.index);
 }
 
 // An error, or a notice where the caller takes partial clips.
@@ -270,6 +274,7 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
     if (!pictures.complete() || plan->DistinctFrames() != pictures.frames()) continue;
     SetViews(*plan, pictures.frames(), clip);
     SetKeyframes(*plan, pictures, clip);
+    SetTimes(reader->timeline(), clip);
     break;
   }
   clip.source.container = reader->container();
@@ -385,7 +390,7 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
     SCANLINE_RETURN_IF_ERROR(MakePictures(
         spec, frame, shape, clip.pixels.data() + i * clip.spatial_views * clip.picture_bytes()));
     clip.sampled.push_back({.index = i});
-    if (!offsets.empty()) clip.sampled.back().pts_seconds = offsets[i];
+    if (!offsets.empty()) clip.sampled.back().seconds = offsets[i];
     order.push_back(i);
   }
   plan.views[0].frames = order;

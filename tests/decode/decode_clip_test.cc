@@ -49,7 +49,7 @@ TEST(DecodeClip, SaysWhatItReadAndWhatItLookedAt) {
   EXPECT_THAT(clip->sampled,
               ElementsAre(Field(&SampledFrame::index, 6), Field(&SampledFrame::index, 18),
                           Field(&SampledFrame::index, 30), Field(&SampledFrame::index, 42)));
-  EXPECT_NEAR(clip->sampled[0].pts_seconds.value(), 0.25, 1e-6);
+  EXPECT_NEAR(clip->sampled[0].seconds.value(), 0.25, 1e-6);
   EXPECT_EQ(clip->stats.frames_converted, 4);
   EXPECT_GT(clip->stats.cpu_seconds, 0);
   EXPECT_TRUE(clip->notices.empty());
@@ -316,7 +316,7 @@ TEST(ClipFromFrames, TakesTheFramesAsTheyAre) {
   ASSERT_EQ(clip->views.size(), 3u);
   EXPECT_THAT(clip->views[1].pictures, ElementsAre(1, 4, 7));
   EXPECT_EQ(clip->picture(4)[0], 60);
-  EXPECT_EQ(clip->sampled[2].pts_seconds, 1.5);
+  EXPECT_EQ(clip->sampled[2].seconds, 1.5);
   EXPECT_EQ(clip->windows.size(), 1u);
   EXPECT_EQ(clip->source.width, 6);
 }
