@@ -318,6 +318,9 @@ TEST(ClipFromFrames, TakesTheFramesAsTheyAre) {
   EXPECT_EQ(clip->picture(4)[0], 60);
   EXPECT_EQ(clip->sampled[2].seconds, 1.5);
   EXPECT_EQ(clip->windows.size(), 1u);
+  EXPECT_EQ(clip->windows[0].start_seconds, 0.5);
+  EXPECT_EQ(clip->windows[0].end_seconds, 2);
+  EXPECT_EQ(clip->source.duration_seconds, 1.5);
   EXPECT_EQ(clip->source.width, 6);
 }
 
@@ -338,6 +341,9 @@ TEST(ClipFromFrames, RefusesWhatDoesNotFit) {
   offsets.offsets_seconds = three;
   EXPECT_EQ(reason(offsets), Reason::kFieldInvalid);
   offsets.offsets_seconds = endless;
+  EXPECT_EQ(reason(offsets), Reason::kFieldInvalid);
+  const std::vector<double> falling = {1, 0};
+  offsets.offsets_seconds = falling;
   EXPECT_EQ(reason(offsets), Reason::kFieldInvalid);
 }
 
