@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -20,6 +21,8 @@
 #include "client/render/atomic_file.h"
 #include "client/render/frames_at.h"
 #include "client/render/png.h"
+#include "decode/keyframes.h"
+#include "decode/timeline.h"
 
 namespace scanline::cli {
 namespace {
@@ -29,7 +32,6 @@ namespace fs = std::filesystem;
 // As for annotated video: reading the user's own file on the user's own machine.
 constexpr double kMostCpuSeconds = 4 * 3600;
 constexpr int kFullSize = 1 << 20;  // pixels of a side; no picture is that large
-constexpr int kTinySize = 16;       // where only the frames' numbers are wanted
 
 bool Draws(SaveAs as) { return as == SaveAs::kMp4 || as == SaveAs::kWebm || as == SaveAs::kSheet; }
 
@@ -48,6 +50,27 @@ absl::Status CheckFile(const std::string& file, bool force, const std::string& i
   if (!folder.empty() && !fs::is_directory(folder, error)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--save ", file, ": no folder ", folder.native()));
+  }
+  return absl::OkStatus();
+}
+
+// The frames of looks and detections, which go by time.
+absl::Status PlaceOnFrames(const Timeline& timeline, formats::DetectedVideo& video) {
+  video.frames = timeline.frames();
+  std::map<double, int64_t> frame_at;
+  for (formats::Keyframe& look : video.keyframes) {
+    if (look.frame_index >= video.frames) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the server looked at frame ", look.frame_index, ", the clip has ",
+                       video.frames, ": it is another file by now"));
+    }
+    look.frame_seconds = timeline.start[static_cast<size_t>(look.frame_index)];
+    frame_at[look.seconds] = look.frame_index;
+  }
+  for (formats::Detection& found : video.detections) {
+    const auto place = frame_at.find(found.seconds);
+    found.frame_index =
+        place != frame_at.end() ? place->second : NearestFrame(timeline, found.seconds);
   }
   return absl::OkStatus();
 }
@@ -94,7 +117,9 @@ class Saver {
   absl::StatusOr<std::vector<render::TimedFrame>> Frames(const std::vector<double>& seconds,
                                                          int max_side) const {
     return render::FramesAt(input_, seconds,
-                            {.max_side = max_side, .limits = {.max_cpu_seconds = kMostCpuSeconds}},
+                            {.max_side = max_side,
+                             .pick = render::FramePick::kNearest,
+                             .limits = {.max_cpu_seconds = kMostCpuSeconds}},
                             cancel_);
   }
 
@@ -115,27 +140,19 @@ class Saver {
     return render::WriteContactSheet(file, tiles, options);
   }
 
-  // With what only the clip itself can say: its size, and the keyframes' numbers.
+  // With what only the clip itself can say: its size and its frames.
   absl::StatusOr<formats::DetectedVideo> Detected() const {
     formats::DetectedVideo video;
     video.name = fs::path(input_).filename().native();
+    video.keyframes = all_.looks;
     video.detections = all_.found;
     SCANLINE_ASSIGN_OR_RETURN(const auto first, Frames({0}, kFullSize));
     video.width = first[0].width;
     video.height = first[0].height;
-    std::vector<double> seconds;
-    for (const formats::Detection& found : all_.found) seconds.push_back(found.seconds);
-    std::sort(seconds.begin(), seconds.end());
-    seconds.erase(std::unique(seconds.begin(), seconds.end()), seconds.end());
-    if (seconds.empty()) return video;
-    SCANLINE_ASSIGN_OR_RETURN(const auto frames, Frames(seconds, kTinySize));
-    for (size_t i = 0; i < seconds.size(); ++i) {
-      video.keyframes.push_back({seconds[i], frames[i].index});
-    }
-    for (formats::Detection& found : video.detections) {
-      const auto place = std::lower_bound(seconds.begin(), seconds.end(), found.seconds);
-      found.frame_index = frames[static_cast<size_t>(place - seconds.begin())].index;
-    }
+    SCANLINE_ASSIGN_OR_RETURN(
+        const Timeline timeline,
+        render::TimelineAt(input_, {.max_cpu_seconds = kMostCpuSeconds}, cancel_));
+    SCANLINE_RETURN_IF_ERROR(PlaceOnFrames(timeline, video));
     return video;
   }
 

@@ -111,8 +111,9 @@ TEST_F(Detect, SavesWhatOtherToolsRead) {
   const auto coco = nlohmann::json::parse(scratch_.Read("a.json"));
   EXPECT_EQ(coco["videos"][0]["name"], "street.mp4");
   EXPECT_EQ(coco["videos"][0]["width"], kWidth);
-  ASSERT_EQ(coco["images"].size(), 2U);
-  EXPECT_EQ(coco["images"][1]["frame_index"], 5);
+  ASSERT_EQ(coco["images"].size(), 3U);
+  EXPECT_EQ(coco["images"][1]["frame_index"], 3) << "nobody was seen there";
+  EXPECT_EQ(coco["images"][2]["frame_index"], 5);
   ASSERT_EQ(coco["annotations"].size(), 2U);
   EXPECT_EQ(coco["annotations"][1]["bbox"], nlohmann::json({200, 48, 80, 96}));
   EXPECT_EQ(coco["annotations"][1]["track_id"], 1);
@@ -120,9 +121,32 @@ TEST_F(Detect, SavesWhatOtherToolsRead) {
   const std::string cvat = scratch_.Read("a.xml");
   EXPECT_THAT(cvat, HasSubstr("<box frame=\"5\" outside=\"0\" occluded=\"0\" keyframe=\"1\" "
                               "xtl=\"200.000\" ytl=\"48.000\" xbr=\"280.000\" ybr=\"144.000\""));
+  EXPECT_THAT(cvat, HasSubstr("<size>8</size>"));
+  EXPECT_THAT(cvat, HasSubstr("<box frame=\"1\" outside=\"1\""));
   EXPECT_THAT(scratch_.Read("a.vtt"), AllOf(StartsWith("WEBVTT"), HasSubstr("#1 walking 0.90")));
   EXPECT_THAT(scratch_.Read("a.ass"),
               AllOf(HasSubstr("PlayResX: 320"), HasSubstr("PlayResY: 192")));
+}
+
+// Frames every 10 s, the last at 70 s; a person at 1 s, 2 s (on the same frame), 6 s and 79 s.
+TEST_F(Detect, NumbersTheFramesOfASlowClipAsADecoderCountsThem) {
+  const std::string slow = SCANLINE_SOURCE_DIR "/tests/data/clips/mp4_fps_low.mp4";
+  const std::string boxes =
+      scratch_.Write("b.csv", "1,0,0,0.5,1\n2,0,0,0.6,1\n6,0,0,0.7,1\n79,0,0,0.8,1\n");
+  const ProcessResult result =
+      Run({"detect", slow, "--boxes", boxes, "--tracks", "--save", (scratch_ / "a.json"), "--save",
+           (scratch_ / "a.xml"), "--save", (scratch_ / "a.png")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto coco = nlohmann::json::parse(scratch_.Read("a.json"));
+  std::vector<int> frames;
+  for (const auto& image : coco["images"]) frames.push_back(image["frame_index"]);
+  EXPECT_EQ(frames, (std::vector<int>{0, 1, 7})) << "the frames nearest to the looks";
+  EXPECT_EQ(coco["annotations"].size(), 3U);
+  EXPECT_EQ(coco["annotations"][0]["bbox"][2], 96) << "of the look at 1 s";
+  const std::string cvat = scratch_.Read("a.xml");
+  EXPECT_THAT(cvat, HasSubstr("<size>8</size>"));
+  EXPECT_THAT(cvat, HasSubstr("<box frame=\"7\" outside=\"0\""));
+  EXPECT_THAT(cvat, ::testing::Not(HasSubstr("frame=\"8\""))) << "there is no such frame";
 }
 
 TEST_F(Detect, ItsAvaFileIsReadByEvalAva) {
