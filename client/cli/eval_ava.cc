@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/ava_csv.h"
+#include "client/cli/ava_fit.h"
 #include "client/cli/ava_run.h"
 #include "client/cli/ava_score.h"
 #include "client/cli/clip_run.h"
@@ -115,7 +116,7 @@ absl::StatusOr<int> Find(const Args& args, const Terminal& terminal, Interrupt& 
   return kExitOk;
 }
 
-absl::Status Score(const std::vector<AvaAction>& truths, Report& report) {
+absl::Status Score(const Truth& truth, Report& report) {
   const Args::Eval& a = report.files;
   AvaOptions options;
   SCANLINE_ASSIGN_OR_RETURN(const std::string findings_text, ReadFile(a.detections));
@@ -129,7 +130,10 @@ absl::Status Score(const std::vector<AvaAction>& truths, Report& report) {
     SCANLINE_ASSIGN_OR_RETURN(report.names, ParseActions(text, a.actions));
     for (const auto& [action, name] : report.names) options.actions.insert(action);
   }
-  report.scores = ScoreAva(truths, findings, options);
+  SCANLINE_ASSIGN_OR_RETURN(const auto warnings, CheckAvaFit({a.truth, a.detections}, truth.actions,
+                                                             truth.keyframes, findings, options));
+  for (const std::string& warning : warnings) SayOnError(warning);
+  report.scores = ScoreAva(truth.actions, findings, options);
   return absl::OkStatus();
 }
 
@@ -237,7 +241,7 @@ int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt)
     if (!found.ok()) return Fail(found.status(), kExitUsage);
     if (*found != kExitOk) return *found;
   }
-  const absl::Status scored = Score(truth->actions, report);
+  const absl::Status scored = Score(*truth, report);
   if (!scored.ok()) return Fail(scored, kExitUsage);
   if (Happening(report.scores) == 0) {
     SayOnError(absl::StrCat(args.eval.truth, " has no action that is judged: no mAP"));

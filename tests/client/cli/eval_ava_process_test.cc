@@ -130,6 +130,27 @@ TEST_F(EvalAva, Exit2ForFilesThatAreNone) {
               HasSubstr("t.csv, line 1: expected number<tab>name"));
 }
 
+TEST_F(EvalAva, Exit2WhereNoVideoIsInBothFiles) {
+  const std::string truth = scratch_.Write("t.csv", "street,1,0,0,1,1,1\n");
+  const std::string found = scratch_.Write("d.csv", "street.mp4,1,0,0,1,1,1,0.9\n");
+  const ProcessResult result = Run({"--truth", truth, "--detections", found});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, absl::StrCat("scanline: ", found, " has no video of ", truth,
+                                     ": expected names such as \"street\", found names such as "
+                                     "\"street.mp4\"\n"));
+}
+
+TEST_F(EvalAva, SaysWhyNothingIsFound) {
+  const std::string truth = scratch_.Write("t.csv", "street,1,0,0,1,1,1\n");
+  const std::string found = scratch_.Write("d.csv", "");
+  const ProcessResult result = Run({"--truth", truth, "--detections", found});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, absl::StrCat("scanline: ", found, " has no detection: all that ", truth,
+                                     " has counts as missed\n"));
+  EXPECT_EQ(nlohmann::json::parse(result.out)["frame_map"], 0.0);
+}
+
 TEST_F(EvalAva, SaysThatNothingIsJudged) {
   const std::string truth = scratch_.Write("t.csv", "a,1\n");
   const std::string found = scratch_.Write("d.csv", "");
