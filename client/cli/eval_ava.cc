@@ -35,6 +35,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Names = std::map<int, std::string>;  // of the actions that are judged
 
+// A keyframe of the truth that its clip does not have.
+struct LeftOut {
+  AvaFrame frame;
+  int64_t rows = 0;  // of the truth
+  std::string reason;
+};
+
 struct Report {
   Args::Eval files;
   AvaScores scores;
@@ -42,6 +49,8 @@ struct Report {
   std::string model;  // resource name; empty: the detections were there before
   std::map<std::string, std::string> skipped;  // videos without an answer, and why
   size_t videos = 0;                           // with those
+  std::vector<LeftOut> left_out;
+  size_t rows = 0;  // of the truth, with those
 };
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -107,10 +116,17 @@ absl::StatusOr<int> Find(const Args& args, const Terminal& terminal, Interrupt& 
   std::set<std::string> videos;
   for (const AvaFrame& frame : truth.keyframes) videos.insert(frame.first);
   report.videos = videos.size();
+  report.rows = truth.actions.size();
+  std::map<AvaFrame, int64_t> rows;
+  for (const AvaAction& action : truth.actions) ++rows[action.frame];
+  for (const auto& [frame, reason] : run.left_out) {
+    report.left_out.push_back({frame, rows[frame], reason});
+  }
   // What was not looked at counts neither as right nor as wrong.
   truth.actions.erase(std::remove_if(truth.actions.begin(), truth.actions.end(),
                                      [&](const AvaAction& action) {
-                                       return report.skipped.count(action.frame.first) > 0;
+                                       return report.skipped.count(action.frame.first) > 0 ||
+                                              run.left_out.count(action.frame) > 0;
                                      }),
                       truth.actions.end());
   return kExitOk;
@@ -194,6 +210,13 @@ Json RunJson(const Report& report) {
   for (const auto& [video, reason] : report.skipped) {
     json["skipped"].push_back({{"video", video}, {"reason", reason}});
   }
+  json["left_out"] = Json::array();
+  for (const LeftOut& one : report.left_out) {
+    json["left_out"].push_back({{"video", one.frame.first},
+                                {"seconds", static_cast<double>(one.frame.second) / 1000},
+                                {"rows", one.rows},
+                                {"reason", one.reason}});
+  }
   return json;
 }
 
@@ -222,6 +245,17 @@ std::string ToJson(const Report& report, int indent) {
                                {"right", row.right}});
   }
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void SayWhatIsMissing(const Report& report) {
+  if (!report.skipped.empty()) {
+    SayOnError(absl::StrCat(report.skipped.size(), " of ", report.videos, " clips skipped"));
+  }
+  if (report.left_out.empty()) return;
+  int64_t rows = 0;
+  for (const LeftOut& one : report.left_out) rows += one.rows;
+  SayOnError(absl::StrCat(rows, " of ", report.rows, " rows of ", report.files.truth,
+                          " left out: their clips do not have these keyframes"));
 }
 
 int Fail(const absl::Status& status, int exit_code) {
@@ -257,8 +291,8 @@ int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt)
                                {.table = [&](bool color) { return ToTable(report, color); },
                                 .csv = [&] { return ToCsv(report); },
                                 .json = [&](int indent) { return ToJson(report, indent); }});
-  if (given != kExitOk || report.skipped.empty()) return given;
-  SayOnError(absl::StrCat(report.skipped.size(), " of ", report.videos, " clips skipped"));
+  if (given != kExitOk || (report.skipped.empty() && report.left_out.empty())) return given;
+  SayWhatIsMissing(report);
   return kExitInputFailed;
 }
 

@@ -164,13 +164,17 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
   const std::string truth = scratch_.Write("truth.csv",
                                            "street,0,0.1,0.25,0.4,0.75,1\n"
                                            "street,0.4,0,0,0.1,0.1,1\n"
+                                           "street,7,0,0,0.1,0.1,1\n"
                                            "gone,0,0,0,0.1,0.1,1\n");
   const std::string folder = (scratch_ / "report");
   Words words = {"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""), "-o", folder};
   const ProcessResult result = Run(words);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("gone: no clip of this name in "),
-                                HasSubstr("1 of 2 clips skipped")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("gone: no clip of this name in "), HasSubstr("1 of 2 clips skipped"),
+                    HasSubstr("street: 1 of the truth's keyframes left out, such as 7 s: the clip "
+                              "is looked at from 0.000 s to 0.500 s"),
+                    HasSubstr("1 of 4 rows of " + truth + " left out: their clips")));
   const v1::DetectOptions asked = server_.last_spec().detect();
   EXPECT_EQ(asked.keyframe_interval().nanos(), 200'000'000) << "through 0, 0.4 and 1";
   EXPECT_EQ(asked.top_k(), 0U) << "all actions";
@@ -181,11 +185,22 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
   EXPECT_EQ(json["videos"], 2);
   ASSERT_EQ(json["skipped"].size(), 1U);
   EXPECT_EQ(json["skipped"][0]["video"], "gone");
+  ASSERT_EQ(json["left_out"].size(), 1U);
+  EXPECT_EQ(json["left_out"][0]["seconds"], 7.0);
   EXPECT_EQ(scratch_.Read("report/summary.json"), result.out);
 
   words.insert(words.end(), {"--interval", "0.3"});
-  EXPECT_THAT(Run(words).err, HasSubstr("1 of 3 keyframes of " + truth + " are no multiple"));
+  EXPECT_THAT(Run(words).err, HasSubstr("2 of 4 keyframes of " + truth + " are no multiple"));
   EXPECT_EQ(server_.last_spec().detect().keyframe_interval().nanos(), 300'000'000);
+}
+
+TEST_F(Detect, Exit2WhereNoClipIsNamedAsInTheTruth) {
+  const std::string truth = scratch_.Write("truth.csv", "street.mp4,0,0.1,0.25,0.4,0.75,1\n");
+  EXPECT_THAT(Refused({"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""), "-o",
+                       (scratch_ / "report")}),
+              HasSubstr(" has no clip of " + truth +
+                        ": expected names such as \"street.mp4\", "
+                        "found names such as \"street\""));
 }
 
 TEST_F(Detect, SavesASheetOfTheKeyframes) {
