@@ -64,6 +64,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 // between them (assets/labels/ava.tsv).
 absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& what) {
   Names names;
+  std::map<int, int> lines;  // of each action
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -76,6 +77,10 @@ absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& w
         (fields.size() > 2 && fields[2] != "0" && fields[2] != "1")) {
       return absl::InvalidArgumentError(absl::StrCat(
           what, ", line ", number, ": expected number<tab>name[<tab>0|1], found \"", line, "\""));
+    }
+    if (const auto [first, is_new] = lines.emplace(action, number); !is_new) {
+      return absl::InvalidArgumentError(absl::StrCat(what, ", line ", number, ": action ", action,
+                                                     " is in line ", first->second, " already"));
     }
     if (judged) names[action] = fields[1];
   }

@@ -128,6 +128,9 @@ TEST_F(EvalAva, Exit2ForFilesThatAreNone) {
               HasSubstr("d.csv, line 1: expected video,seconds"));
   EXPECT_THAT(refused({"--truth", truth, "--detections", found, "--actions", truth}),
               HasSubstr("t.csv, line 1: expected number<tab>name"));
+  const std::string twice = scratch_.Write("twice.tsv", "1\twalk\n2\trun\n1\tsit\n");
+  EXPECT_THAT(refused({"--truth", truth, "--detections", found, "--actions", twice}),
+              HasSubstr("twice.tsv, line 3: action 1 is in line 1 already"));
 }
 
 TEST_F(EvalAva, Exit2WhereNoVideoIsInBothFiles) {
