@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -25,7 +23,9 @@
 #include "client/cli/eval_run.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/report_json.h"
+#include "client/cli/same_file.h"
 #include "client/cli/table.h"
+#include "client/cli/text_file.h"
 #include "client/cli/verbs.h"
 #include "client/render/atomic_file.h"
 
@@ -54,10 +54,7 @@ struct Report {
 };
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return absl::InvalidArgumentError(absl::StrCat("cannot read the file ", path));
-  return text;
+  return ReadTextFile("the file", path, kMostRowsBytes);
 }
 
 // A line an action: its number, its name and, where it says so, 1 if it is judged or 0, with tabs
@@ -88,6 +85,17 @@ absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& w
   return names;
 }
 
+// In the report's folder.
+constexpr char kFound[] = "/detections.csv";
+constexpr char kSummary[] = "/summary.json";
+
+std::vector<NamedFile> FilesWritten(const Args::Eval& a) {
+  if (a.output.empty()) return {};
+  std::vector<NamedFile> files = {{"-o", a.output + kSummary}};
+  if (!a.clips.empty()) files.push_back({"-o", a.output + kFound});
+  return files;
+}
+
 struct Truth {
   std::vector<AvaAction> actions;
   std::set<AvaFrame> keyframes;  // also those where nobody does anything
@@ -111,7 +119,7 @@ absl::StatusOr<int> Find(const Args& args, const Terminal& terminal, Interrupt& 
     return absl::InvalidArgumentError(
         absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
   }
-  report.files.detections = folder + "/detections.csv";
+  report.files.detections = folder + kFound;
   SCANLINE_ASSIGN_OR_RETURN(
       AvaRun run, DetectForAva(args, terminal, interrupt, truth.actions, truth.keyframes));
   if (run.exit_code != kExitOk) return run.exit_code;
@@ -271,6 +279,8 @@ int Fail(const absl::Status& status, int exit_code) {
 }  // namespace
 
 int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
+  const absl::Status can_write = CheckWritten(FilesWritten(args.eval), FilesRead(args, {}));
+  if (!can_write.ok()) return Fail(can_write, kExitUsage);
   auto truth = ReadTruth(args.eval.truth);
   if (!truth.ok()) return Fail(truth.status(), kExitUsage);
   Report report;
@@ -288,8 +298,7 @@ int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt)
   if (const std::string& folder = args.eval.output; !folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    const absl::Status written =
-        render::WriteFileWhole(folder + "/summary.json", ToJson(report, 1));
+    const absl::Status written = render::WriteFileWhole(folder + kSummary, ToJson(report, 1));
     if (!written.ok()) return Fail(written, kExitInputFailed);
   }
   const int given = GiveReport(args, terminal, nullptr,

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "client/cli/clip_run.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/same_file.h"
 #include "client/cli/save_name.h"
 #include "client/render/annotated_video.h"
 #include "client/render/ass.h"
@@ -35,11 +36,8 @@ constexpr int kFullSize = 1 << 20;  // pixels of a side; no picture is that larg
 
 bool Draws(SaveAs as) { return as == SaveAs::kMp4 || as == SaveAs::kWebm || as == SaveAs::kSheet; }
 
-absl::Status CheckFile(const std::string& file, bool force, const std::string& input) {
+absl::Status CheckFile(const std::string& file, bool force) {
   std::error_code error;
-  if (fs::equivalent(file, input, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--save ", file, " is the INPUT itself"));
-  }
   if (fs::is_directory(file, error)) {
     return absl::InvalidArgumentError(absl::StrCat("--save ", file, " is a folder"));
   }
@@ -183,9 +181,8 @@ class CancelOnFlag {
 
 }  // namespace
 
-absl::Status CheckSave(const std::vector<std::string>& files, bool force,
-                       const std::vector<std::string>& inputs) {
-  if (files.empty()) return absl::OkStatus();
+absl::Status CheckSave(const Args& args, const std::vector<std::string>& inputs) {
+  if (args.save.empty()) return absl::OkStatus();
   if (inputs.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--save shows one INPUT, found ", inputs.size()));
@@ -194,9 +191,12 @@ absl::Status CheckSave(const std::vector<std::string>& files, bool force,
     return absl::InvalidArgumentError(
         "--save reads the INPUT a second time: name a file, not standard input");
   }
+  std::vector<NamedFile> written;
+  for (const std::string& file : args.save) written.push_back({"--save", file});
+  SCANLINE_RETURN_IF_ERROR(CheckWritten(written, FilesRead(args, inputs)));
   bool draws = false;
-  for (const std::string& file : files) {
-    SCANLINE_RETURN_IF_ERROR(CheckFile(file, force, inputs[0]));
+  for (const std::string& file : args.save) {
+    SCANLINE_RETURN_IF_ERROR(CheckFile(file, args.force));
     draws |= Draws(*SaveAsOf(file));
   }
   return draws ? render::CheckFonts() : absl::OkStatus();

@@ -287,6 +287,28 @@ TEST_F(Detect, Exit2ForHostileBoxesAndFilesThatCannotBeSaved) {
   EXPECT_THAT(scratch_.Read("there.vtt"), StartsWith("WEBVTT"));
 }
 
+TEST_F(Detect, Exit2ForFilesThatWouldReplaceWhatIsRead) {
+  const std::string rows = "0,0,0,1,1\n";
+  const std::string boxes = scratch_.Write("b.csv", rows);
+  std::filesystem::create_symlink(boxes, (scratch_ / "link.csv"));
+  std::filesystem::create_hard_link(clip_, (scratch_ / "hard.mp4"));
+  const auto refused = [&](const std::string& file) {
+    return Refused({"detect", clip_, "--boxes", boxes, "--force", "--save", file});
+  };
+  EXPECT_THAT(refused(boxes), HasSubstr("b.csv is --boxes itself"));
+  EXPECT_THAT(refused((scratch_ / "link.csv")), HasSubstr("is --boxes itself (" + boxes));
+  EXPECT_THAT(refused((scratch_ / "hard.mp4")), HasSubstr("is the INPUT itself (" + clip_));
+  EXPECT_EQ(scratch_.Read("b.csv"), rows);
+  EXPECT_THAT(
+      Refused({"detect", clip_, "--save", (scratch_ / "x.vtt"), "--save", (scratch_ / "./x.vtt")}),
+      HasSubstr("is there twice, also as "));
+  const std::string list = scratch_.Write("list.csv", clip_ + "\n");
+  EXPECT_THAT(Refused({"detect", "@" + list, "--force", "--save", list}),
+              HasSubstr("is the list itself"));
+  EXPECT_THAT(Refused({"detect", clip_, "--boxes", "/dev/zero"}),
+              HasSubstr("cannot read the boxes of /dev/zero: it is a device"));
+}
+
 TEST_F(Detect, AFileThatCannotBeWrittenCostsNoAnswer) {
   const std::string broken = scratch_.Write("walk.mp4", "walk, and no video");
   const std::string out = (scratch_ / "out.mp4");

@@ -131,6 +131,8 @@ TEST_F(EvalAva, Exit2ForFilesThatAreNone) {
   const std::string twice = scratch_.Write("twice.tsv", "1\twalk\n2\trun\n1\tsit\n");
   EXPECT_THAT(refused({"--truth", truth, "--detections", found, "--actions", twice}),
               HasSubstr("twice.tsv, line 3: action 1 is in line 1 already"));
+  EXPECT_THAT(refused({"--truth", truth, "--detections", "/dev/zero"}),
+              HasSubstr("cannot read the file /dev/zero: it is a device"));
 }
 
 TEST_F(EvalAva, Exit2WhereNoVideoIsInBothFiles) {
@@ -142,6 +144,17 @@ TEST_F(EvalAva, Exit2WhereNoVideoIsInBothFiles) {
   EXPECT_EQ(result.err, absl::StrCat("scanline: ", found, " has no video of ", truth,
                                      ": expected names such as \"street\", found names such as "
                                      "\"street.mp4\"\n"));
+}
+
+TEST_F(EvalAva, Exit2WhereTheReportWouldReplaceWhatIsRead) {
+  const std::string rows = "a,1,0,0,1,1,1,0.9\n";
+  std::filesystem::create_directory((scratch_ / "report"));
+  const std::string found = scratch_.Write("report/summary.json", rows);
+  const ProcessResult result = Run({"--truth", scratch_.Write("t.csv", "a,1,0,0,1,1,1\n"),
+                                    "--detections", found, "-o", (scratch_ / "report")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("summary.json is --detections itself"));
+  EXPECT_EQ(scratch_.Read("report/summary.json"), rows);
 }
 
 TEST_F(EvalAva, SaysWhyNothingIsFound) {
