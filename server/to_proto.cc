@@ -60,6 +60,10 @@ void SetSampling(const Reply& reply, v1::SamplingReport* report) {
   SetSampledFrames(clip, ViewsRun(clip, reply.answer.tasks, reply.people), report);
   // Offsets are one a frame or none: frames that are sent as such may come without.
   if (report->frame_offsets_size() != report->frame_indices_size()) report->clear_frame_offsets();
+  for (const Keyframe& keyframe : clip.keyframes) {
+    *report->add_keyframe_offsets() = ToProto(absl::Seconds(keyframe.seconds));
+    report->add_keyframe_indices(static_cast<uint32_t>(keyframe.frame));
+  }
   report->set_codec(clip.source.codec);
   report->set_source_width(static_cast<uint32_t>(clip.source.width));
   report->set_source_height(static_cast<uint32_t>(clip.source.height));
