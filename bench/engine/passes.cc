@@ -77,14 +77,18 @@ std::vector<uint8_t> MakePictures(const BackboneConfig& config) {
   return pictures;
 }
 
+PassOptions OptionsOf(const Subject& subject, const PassPlan& plan, Team* team) {
+  return {.precision = plan.precision,
+          .team = team,
+          .pixels = PixelNorm{subject.config.mean, subject.config.std}};
+}
+
 // What a worker does with a clip: pictures to patches, backbone, class head.
 class Worker {
  public:
   Worker(const Subject& subject, const PassPlan& plan, Team* team)
-      : subject_(subject),
-        table_(MakePixelTable(subject.config.mean, subject.config.std)),
-        backbone_(subject.config.backbone, subject.weights(), *plan.kernels,
-                  {.precision = plan.precision, .team = team}),
+      : options_(OptionsOf(subject, plan, team)),
+        backbone_(subject.config.backbone, subject.weights(), *plan.kernels, options_),
         head_(backbone_.config(), subject.config.classify, subject.weights()) {
     const BackboneConfig& config = subject.config.backbone;
     const size_t bytes = size_t{3} * config.size * config.size;
@@ -95,7 +99,7 @@ class Worker {
 
   std::vector<float> Pass() {
     const BackboneConfig& config = backbone_.config();
-    PatchesFromPictures(pictures_, table_, config, backbone_.patches());
+    PatchesFromPictures(pictures_, *options_.pixels, config, backbone_.pixel_patches());
     return head_.Run(
         backbone_.Run(config.pool == PoolKind::kCls ? Backbone::Rows::kCls : Backbone::Rows::kAll));
   }
@@ -103,8 +107,7 @@ class Worker {
   void Measure(PassTimes* times) { backbone_.Measure(times); }
 
  private:
-  const Subject& subject_;
-  PixelTable table_;
+  PassOptions options_;
   Backbone backbone_;
   ClassHead head_;
   std::vector<const uint8_t*> pictures_;
@@ -159,9 +162,9 @@ absl::StatusOr<std::unique_ptr<Subject>> MakeSubject(const std::string& name, in
 
 Latency MeasureLatency(const Subject& subject, const PassPlan& plan) {
   Latency latency;
-  const auto packed =
-      PackedBackbone::Of(subject.config.backbone, subject.weights(), plan.precision);
   Team team(plan.threads);
+  const auto packed = PackedBackbone::Of(subject.config.backbone, subject.weights(),
+                                         OptionsOf(subject, plan, &team));
   const double before = StatusMb("VmRSS:");
   Worker worker(subject, plan, &team);
   latency.logits = worker.Pass();
