@@ -100,7 +100,7 @@ def run_rounds(bench, variants):
             if not args.ours:
                 say(f"matrix products alone, for {path}")
                 one |= {"gemms": bench.peer("gemms", args.runs, path), "eager": eager["eager"],
-                        "eager_logits": eager["logits"]}
+                        "eager_alone": eager["eager_alone"], "eager_logits": eager["logits"]}
             rounds[path, precision].append(one)
         if args.long:
             say(f"{LONG} frames")
@@ -166,6 +166,11 @@ def peak_of_long(bench, variant):
     return peaks
 
 
+def peer_times(rounds):
+    return {f"{kind}_ms": summary([1e3 * min(one[f"{kind}_s"]) for one in rounds])
+            for kind in ("wall", "cpu")}
+
+
 def peers_of(rounds):
     """Seconds of the peers, best and median; by the instructions that they were held to."""
     peers = {}
@@ -174,10 +179,9 @@ def peers_of(rounds):
             continue
         isa = of_path[0]["gemms"]["capability"]
         for name in ("gemms", "gemms_packed"):
-            walls = [min(one["gemms"][name]["wall_s"]) for one in of_path]
-            peers[f"{name} {isa}"] = {"wall_ms": summary([1e3 * t for t in walls])}
-        peers["eager"] = {f"{kind}_ms": summary([1e3 * min(one["eager"][f"{kind}_s"])
-                                                 for one in of_path]) for kind in ("wall", "cpu")}
+            peers[f"{name} {isa}"] = peer_times([one["gemms"][name] for one in of_path])
+        for name in ("eager", "eager_alone"):
+            peers[name] = peer_times([one[name] for one in of_path])
         peers["torch"] = of_path[0]["gemms"]["version"]
     return peers
 

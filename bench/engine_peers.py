@@ -4,7 +4,8 @@
 Usage: engine_peers.py gemms|eager [--model tiny] [--frames 8] [--threads 2] [--runs 5]
   gemms   at::linear of the shapes of every layer and of the patch embedding, over the whole
           sequence, fp32; and the same by oneDNN with weights laid out for it beforehand
-  eager   the whole model, written from docs/models.md in plain PyTorch, with a scan in chunks
+  eager   the whole model, written from docs/models.md in plain PyTorch, with a scan in chunks; by
+          all threads, and by one alone
 The model: tiny, small, middle (official shapes, weights by the generator of
 tests/data/reference/README.md), or a bundle's folder. Prints one JSON line: seconds of the wall and
 of all threads a clip, of every run; and, of eager, the class logits.
@@ -287,7 +288,10 @@ def main():
             values = (mixed("pictures", count) >> numpy.uint64(56)).astype(numpy.uint8)
             pictures = torch.from_numpy(values.reshape(c.frames, c.size, c.size, 3))
             model = Model(c)
-            result["eager"], logits = timed(lambda: model.forward(pictures), args.runs)
+            run = lambda: model.forward(pictures)
+            result["eager"], logits = timed(run, args.runs)
+            torch.set_num_threads(1)  # which wait for nobody
+            result["eager_alone"], _ = timed(run, args.runs)
             result["logits"] = logits.tolist()
     print(json.dumps(result))
 

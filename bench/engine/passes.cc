@@ -15,6 +15,7 @@
 #include "model/heads.h"
 #include "model/patches.h"
 #include "model/team.h"
+#include "model/tensor_ops.h"
 #include "tests/model/generator.h"
 
 namespace scanline::bench {
@@ -196,6 +197,7 @@ Timing MeasureThroughput(const Subject& subject, const PassPlan& plan) {
   Team team(plan.threads);
   const auto passes = [&](int runs) {
     team.Run([&](int rank) {
+      UseThreads(1);  // Torch's own, in the class head
       for (int run = 0; run < runs; ++run) {
         const double start = Wall();
         workers[rank]->Pass();

@@ -21,8 +21,9 @@ def ours(latency, throughput, cpu):
 def one_round(latency, gemms, eager_cpu):
     return {"ours": ours(latency, latency / 2, latency * 2),
             "gemms": {"gemms": {"wall_s": [2 * gemms, gemms], "cpu_s": [gemms]},
-                      "gemms_packed": {"wall_s": [gemms / 2]}},
-            "eager": {"wall_s": [eager_cpu], "cpu_s": [eager_cpu]}}
+                      "gemms_packed": {"wall_s": [gemms / 2], "cpu_s": [gemms / 4]}},
+            "eager": {"wall_s": [eager_cpu], "cpu_s": [2 * eager_cpu]},
+            "eager_alone": {"wall_s": [2 * eager_cpu], "cpu_s": [eager_cpu]}}
 
 
 def result_of(**changes):
@@ -58,6 +59,7 @@ class Ratios(unittest.TestCase):
         self.assertEqual(ratios["gemms_latency"], {"best": 2, "median": 2.5})
         self.assertEqual(ratios["gemms_throughput"], {"best": 1, "median": 1.25})
         self.assertEqual(ratios["packed_gemms_latency"], {"best": 4, "median": 5})
+        self.assertEqual(ratios["packed_gemms_cpu"], {"best": 16, "median": 20})
         self.assertEqual(ratios["gemms_cpu"], {"best": 4, "median": 5})
         self.assertEqual(ratios["eager_cpu"]["best"], 5)
         self.assertEqual(ratios["eager_wall"]["best"], 10)
