@@ -9,10 +9,6 @@ namespace {
 constexpr Kernels kScalar = {
     .name = "scalar",
     .runs_here = [] { return true; },
-    .takes_scan = [](const SelectiveScan<float>&) { return true; },
-    .takes_conv = [](const CausalConv<float>&) { return true; },
-    .selective_scan = [](const SelectiveScan<float>& op, float*) { SelectiveScanReference(op); },
-    .causal_conv = CausalConvReference<float>,
     .add_norm = AddNormReference<float>,
     .packed_linear = PackedLinearReference,
     .packed_linear_bf16 = PackedLinearBf16Reference,
@@ -29,16 +25,12 @@ bool HasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports
 constexpr Kernels kAvx2 = {
     .name = "avx2",
     .runs_here = HasAvx2,
-    .takes_scan = TakesScanAvx2,
-    .takes_conv = TakesConvAvx2,
-    .selective_scan = SelectiveScanAvx2,
-    .causal_conv = CausalConvAvx2,
     .add_norm = AddNormAvx2,
     .packed_linear = PackedLinearAvx2,
     .packed_linear_bf16 = nullptr,
-    .conv_tile = ConvTileReference<float>,
-    .scan_tile = ScanTileReference<float>,
-    .gate_tile = GateTileReference<float>,
+    .conv_tile = ConvTileAvx2,
+    .scan_tile = ScanTileAvx2,
+    .gate_tile = GateTileAvx2,
     .takes_attention = TakesAttentionAvx2,
     .attention = AttentionAvx2,
 };
@@ -48,6 +40,10 @@ constexpr Kernels Avx512() {
   kernels.name = "avx512";
   kernels.runs_here = [] { return HasAvx2() && __builtin_cpu_supports("avx512f"); };
   kernels.packed_linear = PackedLinearAvx512;
+  kernels.add_norm = AddNormAvx512;
+  kernels.conv_tile = ConvTileAvx512;
+  kernels.scan_tile = ScanTileAvx512;
+  kernels.gate_tile = GateTileAvx512;
   return kernels;
 }
 constexpr Kernels kAvx512 = Avx512();
