@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
-#include <cstring>
-
 #include "model/patches.h"
 #include "model/position.h"
 #include "model/tensor_ops.h"
