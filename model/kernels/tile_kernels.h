@@ -138,17 +138,18 @@ template <typename Simd, int kCount, bool kMask, bool kCumulative, bool kFarDown
     const auto u = Simd::Load(op.u + lanes.tile + at);
     const auto dx = dt * u;
     float* out = op.y + lanes.tile + at;
-    Vector y[2] = {n == 0 ? skip * u : Simd::Load(out), Set<Simd>(0.0f)};  // two shorter chains
+    constexpr int kChains = kCount > 8 ? 2 : 1;  // of additions, which must not be the longest
+    Vector y[2] = {n == 0 ? skip * u : Simd::Load(out), Set<Simd>(0.0f)};
 #pragma GCC unroll 16
     for (int k = 0; k < kCount; ++k) {
       if (kCumulative) h[k] = h[k] + earlier;
       const auto decay = Exp2<Simd, kFarDown>(table, dt * Simd::Load(a2 + k * kBlock));
       const auto carried = decay.Times(h[k]);
       h[k] = Simd::Fma(dx, Simd::Broadcast(b + k), carried);
-      y[k % 2] = Simd::Fma(Simd::Broadcast(c + k), kMask ? carried : h[k], y[k % 2]);
+      y[k % kChains] = Simd::Fma(Simd::Broadcast(c + k), kMask ? carried : h[k], y[k % kChains]);
     }
     if (kCumulative) earlier = earlier + u;
-    Simd::Store(out, y[0] + y[1]);
+    Simd::Store(out, kChains > 1 ? y[0] + y[1] : y[0]);
     at += step * kBlock;
     b += step * op.bc_stride;
     c += step * op.bc_stride;
