@@ -54,8 +54,9 @@ __attribute__((target("avx2,fma"))) float Chains256() {
   __m256 s[kChains] = {x, x, x, x, x, x, x, x, x, x, x, x};
   int64_t steps = kSteps;
   asm volatile(FMA_LOOP
-               : "+x"(s[0]), "+x"(s[1]), "+x"(s[2]), "+x"(s[3]), "+x"(s[4]), "+x"(s[5]), "+x"(s[6]),
-                 "+x"(s[7]), "+x"(s[8]), "+x"(s[9]), "+x"(s[10]), "+x"(s[11]), "+r"(steps)
+               : "+&x"(s[0]), "+&x"(s[1]), "+&x"(s[2]), "+&x"(s[3]), "+&x"(s[4]), "+&x"(s[5]),
+                 "+&x"(s[6]), "+&x"(s[7]), "+&x"(s[8]), "+&x"(s[9]), "+&x"(s[10]), "+&x"(s[11]),
+                 "+r"(steps)
                : "x"(x)
                : "cc");
   for (int k = 1; k < kChains; ++k) s[0] = _mm256_add_ps(s[0], s[k]);
@@ -67,8 +68,9 @@ __attribute__((target("avx512f"))) float Chains512() {
   __m512 s[kChains] = {x, x, x, x, x, x, x, x, x, x, x, x};
   int64_t steps = kSteps;
   asm volatile(FMA_LOOP
-               : "+v"(s[0]), "+v"(s[1]), "+v"(s[2]), "+v"(s[3]), "+v"(s[4]), "+v"(s[5]), "+v"(s[6]),
-                 "+v"(s[7]), "+v"(s[8]), "+v"(s[9]), "+v"(s[10]), "+v"(s[11]), "+r"(steps)
+               : "+&v"(s[0]), "+&v"(s[1]), "+&v"(s[2]), "+&v"(s[3]), "+&v"(s[4]), "+&v"(s[5]),
+                 "+&v"(s[6]), "+&v"(s[7]), "+&v"(s[8]), "+&v"(s[9]), "+&v"(s[10]), "+&v"(s[11]),
+                 "+r"(steps)
                : "v"(x)
                : "cc");
   for (int k = 1; k < kChains; ++k) s[0] = _mm512_add_ps(s[0], s[k]);
