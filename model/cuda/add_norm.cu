@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(kThreads) AddNormKernel(const AddNorm op) {
       SCANLINE_UNROLL
       for (int i = 0; i < 4; ++i) value.at[i] += more.at[i];
     }
-    if (inside && op.residual_out != nullptr) StoreVector<16>(op.residual_out + out + column, value);
+    if (inside && op.residual_out != nullptr)
+      StoreVector<16>(op.residual_out + out + column, value);
     SCANLINE_UNROLL
     for (int i = 0; i < 4; ++i) {
       v[k][i] = value.at[i];

@@ -15,7 +15,8 @@ namespace scanline::cuda {
 
 inline constexpr int kScanThreads = 128;
 
-// kVariant is kOutput with masked backward or cumulative residual, which cost two instructions more.
+// kVariant is kOutput with masked backward or cumulative residual, which cost two instructions
+// more.
 enum class ScanPass { kStates, kOutput, kVariant };
 
 // Where chunks leave their ends: states [batch * 2][chunks - 1][inner][state], then sums of dt
@@ -105,10 +106,9 @@ SCANLINE_DEVICE void LoadTile(const Scan& op, const ScanWork& work, int begin,
   }
 }
 
-// The state that a chunk starts with.
-template <typename T, int kStates, int kState>
-SCANLINE_DEVICE void StartState(const Scan& op, const ScanWork& work, int channel, int first_state,
-                                const float (&a)[kStates], float (&h)[kStates]) {
+template <typename T, int kStates>
+SCANLINE_DEVICE void StartState(const Scan& op, const ScanWork& work, int channel,
+                                float (&h)[kStates]) {
   const T* u = static_cast<const T*>(work.backward ? op.backward.u : op.forward.u);
   const bool from_token = op.first_token_init && work.chunk == 0 && channel < op.inner;
   const float start =
@@ -117,6 +117,7 @@ SCANLINE_DEVICE void StartState(const Scan& op, const ScanWork& work, int channe
   for (int n = 0; n < kStates; ++n) h[n] = start;
 }
 
+// The state that the chunks before leave.
 template <int kStates, int kState>
 SCANLINE_DEVICE void FoldChunks(const Scan& op, const ScanWork& work, int channel, int first_state,
                                 const float (&a)[kStates], float (&h)[kStates]) {
@@ -125,7 +126,8 @@ SCANLINE_DEVICE void FoldChunks(const Scan& op, const ScanWork& work, int channe
   const int way = 2 * sequence + (work.backward ? 1 : 0);
   const float* sums = op.workspace + ScanSumsAt(op);
   for (int chunk = 0; chunk < work.chunk; ++chunk) {
-    const size_t at = (static_cast<size_t>(way) * (op.plan.chunks - 1) + chunk) * op.inner + channel;
+    const size_t at =
+        (static_cast<size_t>(way) * (op.plan.chunks - 1) + chunk) * op.inner + channel;
     const float* end = op.workspace + at * kState + first_state;
     const float dt = sums[at];
     SCANLINE_UNROLL
@@ -196,8 +198,8 @@ __global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
   for (int n = 0; n < kStates; ++n) {
     a[n] = alive ? decays[static_cast<size_t>(channel) * kState + first_state + n] * kLog2E : 0.0F;
   }
-  StartState<T, kStates, kState>(op, work, channel, first_state, a, h);
-  if (kPass != ScanPass::kStates) {
+  StartState<T>(op, work, channel, h);
+  if constexpr (kPass != ScanPass::kStates) {
     FoldChunks<kStates, kState>(op, work, channel, first_state, a, h);
   }
   float earlier = 0.0F;  // sum of the u before

@@ -9,8 +9,8 @@ ScanPlan PlanScan(int inner, int length, int sequences, int multiprocessors, boo
   const int64_t warps = int64_t{sequences} * 2 * inner / 32;
   ScanPlan plan;
   while (plan.lanes < 4 && warps * plan.lanes < wanted) plan.lanes *= 2;
-  while (!cumulative && plan.chunks < kMostChunks &&
-         warps * plan.lanes * plan.chunks < wanted && length / (2 * plan.chunks) >= kShortestChunk) {
+  while (!cumulative && plan.chunks < kMostChunks && warps * plan.lanes * plan.chunks < wanted &&
+         length / (2 * plan.chunks) >= kShortestChunk) {
     plan.chunks *= 2;
   }
   return plan;

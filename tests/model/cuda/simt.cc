@@ -283,7 +283,7 @@ class Scheduler {
     __asan_unpoison_memory_region(begin, kStackBytes);  // An abandoned fiber left its marks.
 #endif
     // Six saved registers, then the address of the entry, which finds the stack as after a call.
-    auto** top = reinterpret_cast<void**>(begin + kStackBytes - 16);
+    auto** top = reinterpret_cast<void**>(begin + kStackBytes - 24);
     top -= 7;
     std::fill(top, top + 6, nullptr);
     top[6] = reinterpret_cast<void*>(&Entry);
