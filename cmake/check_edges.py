@@ -58,10 +58,12 @@ RULES = {
     "model/checkpoint/": rule("model/checkpoint", "model/config.h", "model/safetensors.h",
                               "model/tensor_spec.h", "model/text_list.h", "base"),
     # What is known of people's boxes without a picture or a network.
-    **{f"model/person/{name}": rule("model/person/anchors.h", "model/person/nms.h",
-                                    "model/person/parts.h", "model/person/person_box.h",
-                                    "model/person/rgb_picture.h", "model/person/tracks.h", "base")
-       for name in ("anchors", "nms", "parts", "person_box", "rgb_picture", "tracks")},
+    **{f"model/person/{name}": rule("model/person/anchors.h", "model/person/association.h",
+                                    "model/person/nms.h", "model/person/parts.h",
+                                    "model/person/person_box.h", "model/person/rgb_picture.h",
+                                    "model/person/tracks.h", "base")
+       for name in ("anchors", "association", "nms", "parts", "person_box", "rgb_picture",
+                    "tracks")},
     # Kernels of a GPU and what runs them on a CPU; nvcc brings the CUDA headers.
     **{f"model/cuda/{name}": rule("model/cuda", only=True)
        for name in ("add_norm", "device", "gate", "launch", "project", "scan", "simt", "tokens")},

@@ -15,12 +15,11 @@ namespace scanline::cuda {
 
 inline constexpr int kScanThreads = 128;
 
-// kMasked and kCumulative are kOutput with those options of Scan; the second takes the first too
-// and needs two instructions more.
+// kMasked and kCumulative are kOutput with those options of Scan; the second takes the first too.
 enum class ScanPass { kStates, kOutput, kMasked, kCumulative };
 
-// What y reads: the state after the token's own part came in, before it, or as `masked` says.
-enum class ScanRead { kNothing, kAfter, kBefore, kEither };
+// What y reads: the state after the token's own part came in, or before.
+enum class ScanRead { kNothing, kAfter, kBefore };
 
 // Where chunks leave their ends: states [batch * 2][chunks - 1][inner][state], then sums of dt
 // [batch * 2][chunks - 1][inner].
@@ -198,9 +197,9 @@ SCANLINE_DEVICE void SumLanes(int lane, float (&y)[4]) {
 }
 
 // One token of a lane's states; returns its part of y without the skip.
-template <ScanRead kRead, typename T, int kLanes, int kState>
-SCANLINE_DEVICE float Advance(const Scan& op, const ScanTile<T, kLanes, kState>& tile, int step,
-                              bool masked, ScanLane<kState / kLanes>& lane) {
+template <ScanRead kRead, bool kCumulative, typename T, int kLanes, int kState>
+SCANLINE_DEVICE float Advance(const ScanTile<T, kLanes, kState>& tile, int step,
+                              ScanLane<kState / kLanes>& lane) {
   constexpr int kStates = kState / kLanes;
   constexpr int kVector = kStates < 4 ? kStates : 4;
   const float u = ToFloat(tile.u[step][lane.place]);
@@ -216,38 +215,39 @@ SCANLINE_DEVICE float Advance(const Scan& op, const ScanTile<T, kLanes, kState>&
     for (int j = 0; j < kVector; ++j) {
       float& h = lane.h[first + j];
       const float decay = Ex2(dt * lane.a[first + j]);
-      if constexpr (kRead == ScanRead::kNothing || kRead == ScanRead::kAfter) {
+      if constexpr (kCumulative) h += lane.earlier;
+      if constexpr (kRead == ScanRead::kBefore) {
+        h *= decay;
+        y = Fma(c.at[j], h, y);
+        h = Fma(dtu, b.at[j], h);
+      } else {
         h = Fma(decay, h, dtu * b.at[j]);
         if constexpr (kRead == ScanRead::kAfter) y = Fma(c.at[j], h, y);
-      } else {
-        const float carried = decay * (kRead == ScanRead::kEither ? h + lane.earlier : h);
-        h = Fma(dtu, b.at[j], carried);
-        y = Fma(c.at[j], kRead == ScanRead::kBefore || masked ? carried : h, y);
       }
     }
   }
   if constexpr (kRead == ScanRead::kNothing) lane.dt_sum += dt;
-  if (kRead == ScanRead::kEither && op.cumulative) lane.earlier += u;
+  if constexpr (kCumulative) lane.earlier += u;
   return y;
 }
 
 // The steps of a tile, the first of which is step `begin` of the sequence. `out` moves along.
-template <ScanRead kRead, typename T, int kLanes, int kState>
+template <ScanRead kRead, bool kCumulative, typename T, int kLanes, int kState>
 SCANLINE_DEVICE void RunTile(const Scan& op, const ScanTile<T, kLanes, kState>& tile, int begin,
-                             int steps, bool masked, float skip, ptrdiff_t stride,
+                             int steps, float skip, ptrdiff_t stride,
                              ScanLane<kState / kLanes>& lane, T*& out) {
   constexpr int kStep = 4;  // steps at a time; what is beyond `steps` is zero
   SCANLINE_NO_UNROLL
   for (int step = 0; step < steps; step += kStep) {
     float y[kStep];
     SCANLINE_UNROLL
-    for (int i = 0; i < kStep; ++i) y[i] = Advance<kRead>(op, tile, step + i, masked, lane);
+    for (int i = 0; i < kStep; ++i) y[i] = Advance<kRead, kCumulative>(tile, step + i, lane);
     if constexpr (kRead == ScanRead::kNothing) continue;
     SumLanes<kLanes>(lane.lane, y);
     SCANLINE_UNROLL
     for (int i = 0; i < kStep / kLanes; ++i) {
       const int mine = step + i * kLanes + lane.lane;
-      const float read = masked && begin + mine == 0 ? 0.0F : y[i];
+      const float read = kRead == ScanRead::kBefore && begin + mine == 0 ? 0.0F : y[i];
       const float value = Fma(skip, ToFloat(tile.u[mine][lane.place]), read);
       if (lane.channel < op.inner && mine < steps) out[i * kLanes * stride] = FromFloat<T>(value);
     }
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
   if constexpr (kPass != ScanPass::kStates) FoldChunks<kState>(op, work, lane);
   const float* skips = work.backward ? op.backward.d : op.forward.d;
   const float skip = lane.channel < op.inner ? skips[lane.channel] : 0.0F;
-  const bool masked = kPass != ScanPass::kOutput && op.mask_backward && work.backward;
+  const bool masked = op.mask_backward && work.backward;
   const ptrdiff_t stride = work.backward ? -ptrdiff_t{op.inner} : ptrdiff_t{op.inner};  // of a step
   T* out = static_cast<T*>(work.backward ? op.backward.y : op.forward.y) +
            RowOfStep(op, work, work.begin < work.end ? work.begin : 0) * op.inner + lane.channel +
@@ -283,14 +283,13 @@ __global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
     }
     const Tile& tile = shared.tile[turn];
     const int steps = work.end - begin < Tile::kSteps ? work.end - begin : Tile::kSteps;
+    constexpr bool kCumulative = kPass == ScanPass::kCumulative;
     if constexpr (kPass == ScanPass::kStates) {
-      RunTile<ScanRead::kNothing>(op, tile, begin, steps, false, skip, stride, lane, out);
-    } else if constexpr (kPass == ScanPass::kCumulative) {
-      RunTile<ScanRead::kEither>(op, tile, begin, steps, masked, skip, stride, lane, out);
-    } else if (kPass == ScanPass::kMasked && masked) {  // The whole block is.
-      RunTile<ScanRead::kBefore>(op, tile, begin, steps, true, skip, stride, lane, out);
+      RunTile<ScanRead::kNothing, false>(op, tile, begin, steps, skip, stride, lane, out);
+    } else if (kPass != ScanPass::kOutput && masked) {  // The whole block is.
+      RunTile<ScanRead::kBefore, kCumulative>(op, tile, begin, steps, skip, stride, lane, out);
     } else {
-      RunTile<ScanRead::kAfter>(op, tile, begin, steps, false, skip, stride, lane, out);
+      RunTile<ScanRead::kAfter, kCumulative>(op, tile, begin, steps, skip, stride, lane, out);
     }
   }
   if constexpr (kPass == ScanPass::kStates) StoreEnd<kState>(op, work, lane);
