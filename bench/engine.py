@@ -151,6 +151,7 @@ def long_of(rounds, short):
               "peak_mb": max(one["peak_mb"] for one in memory)}
     if short[0]["frames"] == 8:
         result["ratio"] = ratio(times, [one["latency"]["clip_s"] for one in short])
+        result["cpu_ratio"] = ratio(*([one["latency"]["cpu_s"] for one in of] for of in (rounds, short)))
     return result
 
 

@@ -61,11 +61,10 @@ def ratios_of(variant, rounds):
                                   pick("gemms", "gemms_packed", "cpu_s")),
     }
     if "eager" in rounds[0]:
-        # Threads that wait for each other cost CPU time: what takes less counts, one thread or all.
-        eager_cpu = map(min, pick("eager", "cpu_s"), pick("eager_alone", "cpu_s"))
-        result["eager_cpu"] = inverse(ratio(pick("ours", "throughput", "cpu_s"), list(eager_cpu)))
-        result["eager_wall"] = inverse(ratio(pick("ours", "latency", "clip_s"),
-                                             pick("eager", "wall_s")))
+        # Threads that wait for each other cost time: what takes less counts, one thread or all.
+        best = lambda kind: list(map(min, pick("eager", kind), pick("eager_alone", kind)))
+        result["eager_cpu"] = inverse(ratio(pick("ours", "throughput", "cpu_s"), best("cpu_s")))
+        result["eager_wall"] = inverse(ratio(pick("ours", "latency", "clip_s"), best("wall_s")))
     if variant.get("scalar_cpu_s"):
         cpu = min(pick("ours", "throughput", "cpu_s"))
         result["scalar_cpu"] = {"best": variant["scalar_cpu_s"] / cpu}
@@ -109,6 +108,7 @@ def targets(result):
                             found_in(variants, name, "scan", "ratio"), 1.8))
         long = result.get("long") or {}
         rows.append(row("64 frames / 8 frames, time", found_in(long, "ratio", "best"), 8.3))
+        rows.append(row("64 frames / 8 frames, CPU time", found_in(long, "cpu_ratio", "best"), 8.3))
         rows.append(row("activations of 64 frames, MB", long.get("activations_mb"), 150))
     for name, peak in (result.get("peak_64_frames_mb") or {}).items():
         rows.append(row(f"{name}, 64 frames: peak memory of the process, MB", peak, 4 * 1024**3 / 1e6))
