@@ -15,6 +15,10 @@ constexpr Kernels kScalar = {
     .causal_conv = CausalConvReference<float>,
     .add_norm = AddNormReference<float>,
     .packed_linear = PackedLinearReference,
+    .packed_linear_bf16 = PackedLinearBf16Reference,
+    .conv_tile = ConvTileReference<float>,
+    .scan_tile = ScanTileReference<float>,
+    .gate_tile = GateTileReference<float>,
     .takes_attention = [](const Attention<float>&) { return true; },
     .attention = [](const Attention<float>& op, float*) { AttentionReference(op); },
 };
@@ -31,6 +35,10 @@ constexpr Kernels kAvx2 = {
     .causal_conv = CausalConvAvx2,
     .add_norm = AddNormAvx2,
     .packed_linear = PackedLinearAvx2,
+    .packed_linear_bf16 = nullptr,
+    .conv_tile = ConvTileReference<float>,
+    .scan_tile = ScanTileReference<float>,
+    .gate_tile = GateTileReference<float>,
     .takes_attention = TakesAttentionAvx2,
     .attention = AttentionAvx2,
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/kernels/ops.h"
+#include "model/kernels/tiles.h"
 
 namespace scanline {
 
@@ -21,6 +22,10 @@ struct Kernels {
   void (*causal_conv)(const CausalConv<float>& op);
   void (*add_norm)(const AddNorm<float>& op);
   void (*packed_linear)(const PackedLinear& op);
+  void (*packed_linear_bf16)(const PackedLinearBf16& op);  // null: no such instructions
+  void (*conv_tile)(const ConvTile<float>& op);
+  void (*scan_tile)(const ScanTile<float>& op);
+  void (*gate_tile)(const GateTile<float>& op);
   bool (*takes_attention)(const Attention<float>& op);
   // `scratch`: AttentionScratchFloats(keys, dim) floats, 64-byte aligned, content arbitrary.
   void (*attention)(const Attention<float>& op, float* scratch);

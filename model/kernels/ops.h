@@ -88,19 +88,29 @@ struct AddNorm {
 // multiply-adds over `inner`, in order, from 0, and the bias after it: a row has the same bits
 // whatever rows stand beside it and whichever kernel runs. `weight` is laid out by PackLinear; only
 // the columns of panels [panel_begin, panel_end) are computed, so that threads can share the work.
+// x and out may lie in blocks of 16 columns (tiles.h): x_block and out_block are the elements from
+// one block to the next, 16 where rows are contiguous.
 struct PackedLinear {
   int rows = 0;
   int inner = 0;
   int columns = 0;
   const float* x = nullptr;  // [rows][inner]
   ptrdiff_t x_stride = 0;
+  ptrdiff_t x_block = 16;
   const float* weight = nullptr;  // [panels][inner][kPanel]
   const float* bias = nullptr;    // [columns], or none
   float* out = nullptr;           // [rows][columns]; not x
   ptrdiff_t out_stride = 0;
+  ptrdiff_t out_block = 16;
   bool gelu = false;
   int panel_begin = 0;
   int panel_end = 0;
+
+  ptrdiff_t XAt(int row, int k) const { return k / 16 * x_block + row * x_stride + k % 16; }
+  ptrdiff_t OutAt(int row, int column) const {
+    return column / 16 * out_block + row * out_stride + column % 16;
+  }
+  float Finished(float sum, int column) const;  // with bias and GELU
 };
 
 inline constexpr int kPanel = 32;  // columns

@@ -117,19 +117,22 @@ void PackLinear(const float* const* columns, int count, int inner, float* packed
   }
 }
 
+float PackedLinear::Finished(float sum, int column) const {
+  if (bias != nullptr) sum += bias[column];
+  return gelu ? Gelu(sum) : sum;
+}
+
 void PackedLinearReference(const PackedLinear& op) {
   const int end = std::min(op.columns, op.panel_end * kPanel);
   for (int row = 0; row < op.rows; ++row) {
     for (int column = op.panel_begin * kPanel; column < end; ++column) {
-      const float* x = op.x + row * op.x_stride;
       const float* w =
           op.weight + static_cast<ptrdiff_t>(column / kPanel) * op.inner * kPanel + column % kPanel;
       float sum = 0;
       for (int k = 0; k < op.inner; ++k) {
-        sum = std::fma(x[k], w[static_cast<ptrdiff_t>(k) * kPanel], sum);
+        sum = std::fma(op.x[op.XAt(row, k)], w[static_cast<ptrdiff_t>(k) * kPanel], sum);
       }
-      if (op.bias != nullptr) sum += op.bias[column];
-      op.out[row * op.out_stride + column] = op.gelu ? Gelu(sum) : sum;
+      op.out[op.OutAt(row, column)] = op.Finished(sum, column);
     }
   }
 }
