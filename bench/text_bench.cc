@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cancel.h"
+#include "model/team.h"
 #include "model/tensor_ops.h"
 #include "model/text/caption_cleanup.h"
 #include "model/text/text_encoder.h"
@@ -116,7 +117,9 @@ absl::Status Run(const std::string& vocab_path, const std::string& texts_path, i
                                       .max_length = kMaxLength};
   auto encoder = TextEncoder::Create(config, weights, *kernels);
   if (!encoder.ok()) return encoder.status();
-  UseThreads(threads);
+  UseThreads(1);
+  Team team(threads);
+  UseTeam(&team);
   nlohmann::ordered_json line = {{"kernel", kernels->name}};
   const auto pieces = WordPiece::Create(config.text_tower->vocab, {.max_length = kMaxLength});
   if (!pieces.ok()) return pieces.status();

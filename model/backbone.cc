@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/patches.h"
 #include "model/position.h"
-#include "model/tensor_ops.h"
+#include "model/shared_copies.h"
 #include "model/tokens.h"
 
 namespace scanline {
@@ -19,55 +19,71 @@ const float* OptionalBias(const Weights& weights, const std::string& norm,
 
 }  // namespace
 
-void Backbone::MakeBuffers() {
-  const BackboneConfig& config = config_;
-  const auto tokens = static_cast<size_t>(config.tokens());
-  const auto dim = static_cast<size_t>(config.embed_dim);
-  const auto inner = static_cast<size_t>(config.d_inner());
-  const auto patch = static_cast<size_t>(PatchLength(config));
-  const size_t row = config.dt_rank + 2 * static_cast<size_t>(config.d_state);
-  buffers_ = {};  // The old ones go first: both together may be too much.
-  buffer_tokens_ = 0;
-  Buffers buffers;
-  const struct {
-    float** at;
-    size_t floats;
-  } wanted[] = {
-      {&buffers.hidden, tokens * dim},
-      {&buffers.residual, tokens * dim},
-      {&buffers.spare, tokens * dim},
-      // The patches are needed before the first layer only, so they share the widest buffer.
-      {&buffers.mixer.xz, std::max(tokens * 2 * inner, (tokens - 1) * patch)},
-      {&buffers.mixer.conv, tokens * inner},
-      {&buffers.mixer.x_dbl, tokens * row},
-      {&buffers.mixer.delta, tokens * inner},
-      {&buffers.mixer.y, tokens * inner},
-      {&buffers.mixer.scratch, ScanScratchFloats(config.d_inner(), config.d_state)},
-  };
-  constexpr size_t kLine = 16;  // floats
-  const auto rounded = [](size_t floats) { return (floats + kLine - 1) / kLine * kLine; };
-  size_t total = 0;
-  for (const auto& want : wanted) total += rounded(want.floats);
-  buffers.memory = AllocateFloats(total);
-  float* next = buffers.memory.get();
-  for (const auto& want : wanted) {
-    *want.at = next;
-    next += rounded(want.floats);
-  }
-  buffers_ = std::move(buffers);
-  buffer_tokens_ = config.tokens();
+std::shared_ptr<const PackedBackbone> PackedBackbone::Of(const BackboneConfig& config,
+                                                         const Weights& weights,
+                                                         Precision precision) {
+  // By where the weights are: those outlive every copy, so no two share an address.
+  static auto* const copies = new SharedCopies<std::pair<const float*, Precision>, PackedBackbone>;
+  return copies->Get({weights.Data("norm_f.weight"), precision}, [&] {
+    auto packed = std::make_shared<PackedBackbone>();
+    const auto length = static_cast<int>(PatchLength(config));
+    std::vector<const float*> rows;
+    for (int i = 0; i < config.embed_dim; ++i) {
+      rows.push_back(weights.Data("patch_embed.proj.weight") + ptrdiff_t{i} * length);
+    }
+    packed->patches = PackedMatrix(std::move(rows), length, Precision::kFp32);
+    for (int i = 0; i < config.depth; ++i) {
+      packed->mixers.push_back(
+          PackedMixer::From(weights, absl::StrCat("layers.", i, ".mixer."), config, precision));
+    }
+    return std::shared_ptr<const PackedBackbone>(std::move(packed));
+  });
 }
 
-Backbone::Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels)
-    : config_(config), weights_(weights), kernels_(kernels) {
-  MakeBuffers();
-  space_ = PositionsFor(config.rows(), config.columns());
+Backbone::Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels,
+                   PassOptions options)
+    : config_(config),
+      weights_(weights),
+      kernels_(kernels),
+      packed_(PackedBackbone::Of(config, weights, options.precision)),
+      own_team_(options.team == nullptr ? std::make_unique<Team>(1) : nullptr),
+      team_(options.team == nullptr ? *own_team_ : *options.team),
+      mixer_(config_, kernels, options.precision, team_) {
   for (int i = 0; i < config.depth; ++i) {
-    const std::string layer = absl::StrCat("layers.", i, ".");
-    layers_.push_back({.norm_weight = weights.Data(layer + "norm.weight"),
-                       .norm_bias = OptionalBias(weights, layer + "norm", config),
-                       .mixer = MixerWeights::From(weights, layer + "mixer.", config)});
+    const std::string norm = absl::StrCat("layers.", i, ".norm");
+    norms_.push_back({weights.Data(norm + ".weight"), OptionalBias(weights, norm, config)});
   }
+  norms_.push_back({weights.Data("norm_f.weight"), OptionalBias(weights, "norm_f", config)});
+  Reserve();
+  space_ = PositionsFor(config.rows(), config.columns());
+}
+
+void Backbone::Reserve() {
+  reserved_tokens_ = 0;
+  memory_.reset();  // First: both together may be too much.
+  const auto tokens = static_cast<size_t>(config_.tokens());
+  const auto dim = static_cast<size_t>(config_.embed_dim);
+  constexpr size_t kLine = 16;  // floats
+  const auto lines = [](size_t floats) { return (floats + kLine - 1) / kLine * kLine; };
+  const size_t sequence = lines(tokens * dim);
+  const size_t tile = lines(kTileTokens * dim);
+  own_.resize(static_cast<size_t>(team_.size()));
+  memory_ = AllocateFloats(2 * sequence + 2 * tile * own_.size());
+  residual_ = memory_.get();
+  spare_ = residual_ + sequence;
+  float* next = spare_ + sequence;
+  for (OwnMemory& own : own_) {
+    own = {.hidden = next, .normed = next + tile};
+    next += 2 * tile;
+  }
+  // The patches are needed before the first layer only, so they share the widest memory.
+  mixer_.Reserve(config_.tokens(), (tokens - 1) * static_cast<size_t>(PatchLength(config_)));
+  reserved_tokens_ = config_.tokens();
+}
+
+void Backbone::Measure(PassTimes* times) {
+  times_ = times;
+  mixer_.Measure(times);
 }
 
 const float* Backbone::PositionsFor(int rows, int columns) {
@@ -90,106 +106,151 @@ const float* Backbone::PositionsFor(int rows, int columns) {
 void Backbone::Reshape(int height, int width) {
   const BackboneConfig shaped = ForPictures(config_, height, width);
   const bool same = shaped.rows() == config_.rows() && shaped.columns() == config_.columns();
-  if (same && buffer_tokens_ > 0) return;  // 0: memory for it failed last time
+  if (same && reserved_tokens_ > 0) return;  // 0: memory for it failed last time
   const float* space = PositionsFor(shaped.rows(), shaped.columns());
   config_ = shaped;
   space_ = space;
-  if (config_.tokens() > buffer_tokens_) MakeBuffers();
+  if (config_.tokens() > reserved_tokens_) Reserve();
+  mixer_.SetLength(config_.tokens());
 }
 
-// hidden = [cls + pos[0], patch + pos[1 + cell] + time[t], ...] in the first layer's order.
+// residual = [cls + pos[0], patch + pos[1 + cell] + time[t], ...] in the first layer's order.
 // Official code: models/videomamba.py, forward_features; the order of the additions is its.
 void Backbone::Embed() {
+  const float* cls = weights_.Data("cls_token");
+  for (int i = 0; i < config_.embed_dim; ++i) residual_[i] = cls[i] + space_[i];
+  const int patches = config_.tokens() - 1;
+  team_.ForEach((patches + kTileTokens - 1) / kTileTokens,
+                [&](int tile, int rank) { EmbedTile(tile, own_[rank].hidden); });
+}
+
+// Of patches, which the first token is not one of. `embedded`: [kTileTokens][embed_dim].
+void Backbone::EmbedTile(int tile, float* embedded) {
   const int dim = config_.embed_dim;
   const int cells = config_.cells();
   const int64_t length = PatchLength(config_);
-  float* embedded = buffers_.spare;
-  RunGemm({.x = patches(),
-           .rows = config_.tokens() - 1,
-           .inner = length,
-           .x_stride = length,
-           .weight = weights_.Data("patch_embed.proj.weight"),
-           .columns = dim,
-           .bias = weights_.Data("patch_embed.proj.bias"),
-           .out = embedded});
-  const float* cls = weights_.Data("cls_token");
-  const float* space = space_;
+  const int begin = tile * kTileTokens;
+  const int end = std::min(begin + kTileTokens, config_.tokens() - 1);
+  {
+    const Timed timed(times_ != nullptr ? &times_->products : nullptr);
+    packed_->patches.Run(kernels_,
+                         {.count = end - begin,
+                          .x = patches() + begin * length,
+                          .x_stride = length,
+                          .bias = weights_.Data("patch_embed.proj.bias"),
+                          .out = embedded,
+                          .out_stride = dim},
+                         nullptr);
+  }
+  const Timed timed(times_ != nullptr ? &times_->other : nullptr);
   const float* time = config_.time ? weights_.Data("temporal_pos_embedding") : nullptr;
-  for (int i = 0; i < dim; ++i) buffers_.hidden[i] = cls[i] + space[i];
   const ScanOrder order = LayerOrder(config_.scan_order, 0);
-  for (int t = 0; t < config_.steps(); ++t) {
-    for (int cell = 0; cell < cells; ++cell) {
-      const float* from = embedded + (static_cast<ptrdiff_t>(t) * cells + cell) * dim;
-      const float* here = space + (1 + static_cast<ptrdiff_t>(cell)) * dim;
-      float* to = buffers_.hidden + static_cast<ptrdiff_t>(TokenRow(order, t, cell, config_)) * dim;
-      for (int i = 0; i < dim; ++i) to[i] = from[i] + here[i];
-      if (time == nullptr) continue;
-      const float* now = time + static_cast<ptrdiff_t>(t) * dim;
-      for (int i = 0; i < dim; ++i) to[i] += now[i];
-    }
+  for (int patch = begin; patch < end; ++patch) {
+    const int step = patch / cells;
+    const int cell = patch % cells;
+    const float* from = embedded + ptrdiff_t{patch - begin} * dim;
+    const float* here = space_ + (1 + ptrdiff_t{cell}) * dim;
+    float* to = residual_ + ptrdiff_t{TokenRow(order, step, cell, config_)} * dim;
+    for (int i = 0; i < dim; ++i) to[i] = from[i] + here[i];
+    if (time == nullptr) continue;
+    const float* now = time + ptrdiff_t{step} * dim;
+    for (int i = 0; i < dim; ++i) to[i] += now[i];
   }
 }
 
 void Backbone::Move(ScanOrder from, ScanOrder to) {
   if (from == to) return;
-  for (float** rows : {&buffers_.hidden, &buffers_.residual}) {
-    Reorder(*rows, from, buffers_.spare, to, config_);
-    std::swap(*rows, buffers_.spare);
+  Reorder(residual_, from, spare_, to, config_);
+  std::swap(residual_, spare_);
+}
+
+// residual += hidden, and out = norm(residual); of a tile. No hidden: nothing is added. No out: no
+// norm.
+void Backbone::AddNormRows(const Norm& norm, int tile, const float* hidden, float* out) {
+  const Timed timed(times_ != nullptr ? &times_->other : nullptr);
+  float* residual = residual_ + ptrdiff_t{tile} * kTileTokens * config_.embed_dim;
+  kernels_.add_norm({.rows = mixer_.Count(tile),
+                     .dim = config_.embed_dim,
+                     .x = hidden != nullptr ? hidden : residual,
+                     .residual = hidden != nullptr ? residual : nullptr,
+                     .weight = norm.weight,
+                     .bias = norm.bias,
+                     .eps = config_.norm_eps,
+                     .layer_norm = config_.norm == NormKind::kLayer,
+                     .residual_out = residual,
+                     .out = out});
+}
+
+// residual += hidden; x, z = in_proj(norm(residual)); of a tile.
+void Backbone::EnterLayer(int layer, int tile, const float* hidden, int rank) {
+  float* normed = own_[rank].normed;
+  AddNormRows(norms_[layer], tile, hidden, normed);
+  mixer_.ProjectIn(packed_->mixers[layer], tile, normed, rank);
+}
+
+bool Backbone::SameOrder(int layer, int next) const {
+  return LayerOrder(config_.scan_order, layer) == LayerOrder(config_.scan_order, next);
+}
+
+// From the scan of a layer to the scan of the next one, whose order may be another.
+void Backbone::RunLayer(int layer, bool cls_only, BackboneTrace* trace) {
+  const PackedMixer& weights = packed_->mixers[layer];
+  const int next = layer + 1;
+  const bool last = next == config_.depth;
+  const bool enters = !last && SameOrder(layer, next);
+  if (trace != nullptr) {
+    trace->residual.push_back(Copy(residual_));
+    trace->hidden.emplace_back(trace->residual.back().size());
   }
+  mixer_.Scan(weights, cls_only && last);
+  team_.ForEach(cls_only && last ? 1 : mixer_.tiles(), [&](int tile, int rank) {
+    float* hidden = own_[rank].hidden;
+    mixer_.ProjectOut(weights, tile, hidden, rank);
+    if (trace != nullptr) {
+      const ptrdiff_t at = ptrdiff_t{tile} * kTileTokens * config_.embed_dim;
+      std::copy_n(hidden, ptrdiff_t{mixer_.Count(tile)} * config_.embed_dim,
+                  trace->hidden.back().data() + at);
+    }
+    if (enters) {
+      EnterLayer(next, tile, hidden, rank);
+    } else {
+      AddNormRows(norms_[next], tile, hidden, nullptr);
+    }
+  });
+  if (last || enters) return;
+  Move(LayerOrder(config_.scan_order, layer), LayerOrder(config_.scan_order, next));
+  team_.ForEach(mixer_.tiles(), [&](int tile, int rank) { EnterLayer(next, tile, nullptr, rank); });
 }
 
-// residual += hidden; hidden = mixer(norm(residual)).
-void Backbone::RunLayer(const Layer& layer, bool first) {
-  kernels_.add_norm({.rows = config_.tokens(),
+// spare = norm_f(residual). A norm looks at one token, so the cls row alone is the same.
+void Backbone::FinalNorm(int rows) {
+  kernels_.add_norm({.rows = rows,
                      .dim = config_.embed_dim,
-                     .x = buffers_.hidden,
-                     .residual = first ? nullptr : buffers_.residual,
-                     .weight = layer.norm_weight,
-                     .bias = layer.norm_bias,
+                     .x = residual_,
+                     .weight = norms_.back().weight,
+                     .bias = norms_.back().bias,
                      .eps = config_.norm_eps,
                      .layer_norm = config_.norm == NormKind::kLayer,
-                     .residual_out = buffers_.residual,
-                     .out = buffers_.spare});
-  RunMixer(layer.mixer, config_, kernels_, buffers_.spare, config_.tokens(), buffers_.mixer,
-           buffers_.hidden);
+                     .residual_out = residual_,
+                     .out = spare_});
 }
 
-// spare = norm_f(residual + hidden). A norm looks at one token, so the cls row alone is the same.
-void Backbone::FinalNorm(bool cls_only) {
-  kernels_.add_norm({.rows = cls_only ? 1 : config_.tokens(),
-                     .dim = config_.embed_dim,
-                     .x = buffers_.hidden,
-                     .residual = buffers_.residual,
-                     .weight = weights_.Data("norm_f.weight"),
-                     .bias = OptionalBias(weights_, "norm_f", config_),
-                     .eps = config_.norm_eps,
-                     .layer_norm = config_.norm == NormKind::kLayer,
-                     .residual_out = buffers_.residual,
-                     .out = buffers_.spare});
+std::vector<float> Backbone::Copy(const float* rows) const {
+  return {rows, rows + static_cast<size_t>(config_.tokens()) * config_.embed_dim};
 }
 
 const float* Backbone::Run(Rows rows, BackboneTrace* trace) {
-  const auto copy = [&](const float* from) {
-    return std::vector<float>(from,
-                              from + static_cast<size_t>(config_.tokens()) * config_.embed_dim);
-  };
+  const bool cls_only = rows == Rows::kCls && trace == nullptr;
   Embed();
-  if (trace != nullptr) *trace = {.tokens = copy(buffers_.hidden)};
-  ScanOrder order = LayerOrder(config_.scan_order, 0);
-  for (int i = 0; i < config_.depth; ++i) {
-    const ScanOrder wanted = LayerOrder(config_.scan_order, i);
-    Move(order, wanted);
-    order = wanted;
-    RunLayer(layers_[i], i == 0);
-    if (trace != nullptr) {
-      trace->residual.push_back(copy(buffers_.residual));
-      trace->hidden.push_back(copy(buffers_.hidden));
-    }
+  if (trace != nullptr) *trace = {.tokens = Copy(residual_)};
+  team_.ForEach(mixer_.tiles(), [&](int tile, int rank) { EnterLayer(0, tile, nullptr, rank); });
+  for (int layer = 0; layer < config_.depth; ++layer) RunLayer(layer, cls_only, trace);
+  if (!cls_only) {
+    Move(LayerOrder(config_.scan_order, config_.depth - 1), OutputOrder(config_.scan_order));
   }
-  Move(order, OutputOrder(config_.scan_order));
-  FinalNorm(rows == Rows::kCls && trace == nullptr);
-  if (trace != nullptr) trace->normed = copy(buffers_.spare);
-  return buffers_.spare;
+  FinalNorm(cls_only ? 1 : config_.tokens());
+  if (trace != nullptr) trace->normed = Copy(spare_);
+  return spare_;
 }
 
 }  // namespace scanline

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <deque>
-#include <string>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 #include "model/mixer.h"
+#include "model/packed_mixer.h"
+#include "model/pass_times.h"
+#include "model/team.h"
 #include "model/weights.h"
 
 namespace scanline {
@@ -21,15 +24,34 @@ struct BackboneTrace {
   std::vector<float> normed;                 // after the final norm, in OutputOrder
 };
 
-// Patches to tokens, one view at a time, in fp32. Keeps pointers into `weights` and all the memory
-// that a pass needs, sized for the largest pictures seen: Run allocates none of its own and is not
-// reentrant.
+// How a pass is run. The default: fp32, on the caller's thread.
+struct PassOptions {
+  Precision precision = Precision::kFp32;
+  Team* team = nullptr;  // none: the caller alone
+};
+
+// The weights of a backbone as its passes read them, once for all workers of a bundle.
+struct PackedBackbone {
+  PackedMatrix patches;
+  std::vector<PackedMixer> mixers;  // one a layer
+
+  static std::shared_ptr<const PackedBackbone> Of(const BackboneConfig& config,
+                                                  const Weights& weights, Precision precision);
+};
+
+// Patches to tokens, one view at a time; sums, states, norms and the residual stream in fp32. Keeps
+// pointers into `weights` and all the memory that a pass needs, sized for the largest pictures
+// seen: Run allocates none and is not reentrant.
+//
+// Between two scans every tile of tokens goes through the end of one layer and the beginning of the
+// next while it is in the cache: gate, out_proj, residual, norm, in_proj.
 class Backbone {
  public:
   // Which tokens the final norm is taken of.
   enum class Rows { kCls, kAll };
 
-  Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels);
+  Backbone(const BackboneConfig& config, const Weights& weights, const Kernels& kernels,
+           PassOptions options = {});
 
   // For pictures of height x width from now on, multiples of patch: pos_embed is resized to their
   // grid (kept for the latest shapes). May throw std::bad_alloc.
@@ -39,40 +61,52 @@ class Backbone {
   const BackboneConfig& config() const { return config_; }
 
   // [tokens - 1][PatchLength]: filled by the caller before Run, overwritten by it.
-  float* patches() { return buffers_.mixer.xz; }
+  float* patches() { return mixer_.projected(); }
 
   // The tokens after the final norm, [tokens][embed_dim] in OutputOrder, of which row 0 is cls;
-  // with kCls that row alone holds them. Good until the next call. May throw what tensor_ops.h
-  // throws.
+  // with kCls that row alone holds them. Good until the next call.
   const float* Run(Rows rows, BackboneTrace* trace = nullptr);
 
+  // Adds to `times` from now on, until it is null.
+  void Measure(PassTimes* times);
+
  private:
-  struct Layer {
-    const float* norm_weight;
-    const float* norm_bias;  // LayerNorm only
-    MixerWeights mixer;
+  struct Norm {
+    const float* weight;
+    const float* bias;  // LayerNorm only
   };
-  struct Buffers {
-    AlignedFloats memory;
-    float* hidden = nullptr;    // [tokens][embed_dim]
-    float* residual = nullptr;  // [tokens][embed_dim]
-    float* spare = nullptr;     // [tokens][embed_dim]
-    MixerBuffers mixer;
+  struct OwnMemory {  // of a thread, [kTileTokens][embed_dim]
+    float* hidden;
+    float* normed;
   };
 
-  void MakeBuffers();
+  void Reserve();
   const float* PositionsFor(int rows, int columns);
   void Embed();
+  void EmbedTile(int tile, float* embedded);
   void Move(ScanOrder from, ScanOrder to);
-  void RunLayer(const Layer& layer, bool first);
-  void FinalNorm(bool cls_only);
+  void EnterLayer(int layer, int tile, const float* hidden, int rank);
+  void AddNormRows(const Norm& norm, int tile, const float* hidden, float* out);
+  void FinalNorm(int rows);
+  void RunLayer(int layer, bool last_of_cls, BackboneTrace* trace);
+  std::vector<float> Copy(const float* rows) const;
+  bool SameOrder(int layer, int next) const;
 
   BackboneConfig config_;
   const Weights& weights_;
   const Kernels& kernels_;
-  std::vector<Layer> layers_;
-  Buffers buffers_;
-  int buffer_tokens_ = 0;         // that the buffers hold
+  std::shared_ptr<const PackedBackbone> packed_;
+  std::vector<Norm> norms_;  // of each layer, then the final one
+  std::unique_ptr<Team> own_team_;
+  Team& team_;
+  Mixer mixer_;
+  PassTimes* times_ = nullptr;
+
+  AlignedFloats memory_;
+  float* residual_ = nullptr;  // [tokens][embed_dim]
+  float* spare_ = nullptr;     // [tokens][embed_dim]
+  std::vector<OwnMemory> own_;
+  int reserved_tokens_ = 0;
   const float* space_ = nullptr;  // pos_embed of the grid, [1 + cells][embed_dim]
   std::deque<std::pair<std::pair<int, int>, Tensor>> grids_;  // resized ones, the latest last
 };

@@ -1,179 +1,243 @@
 #include "model/mixer.h"
 
-#include <cmath>
+#include <algorithm>
 
-#include "model/tensor_ops.h"
+#include "model/pass_times.h"
 
 namespace scanline {
-namespace {
 
-DirectionWeights DirectionFrom(const Weights& weights, const std::string& prefix,
-                               const std::string& suffix, const std::string& a_log) {
-  DirectionWeights direction;
-  direction.conv_weight = weights.Data(prefix + "conv1d" + suffix + ".weight");
-  direction.conv_bias = weights.Data(prefix + "conv1d" + suffix + ".bias");
-  direction.x_proj = weights.Data(prefix + "x_proj" + suffix + ".weight");
-  direction.dt_proj = weights.Data(prefix + "dt_proj" + suffix + ".weight");
-  direction.dt_bias = weights.Data(prefix + "dt_proj" + suffix + ".bias");
-  direction.d = weights.Data(prefix + "D" + suffix);
-  const Tensor& logs = weights.Get(prefix + a_log);
-  direction.a.reserve(static_cast<size_t>(logs.size()));
-  for (int64_t i = 0; i < logs.size(); ++i) direction.a.push_back(-std::exp(logs.data[i]));
-  return direction;
+// One of the two as Scan runs it.
+struct Mixer::Direction {
+  const PackedDirection& weights;
+  const Walk& walk;
+  float* y;
+  bool backward;
+  bool anti_causal;  // the convolution's direction
+  int tiles_wanted;  // of the read-out, from tile 0
+};
+
+Mixer::Mixer(const BackboneConfig& config, const Kernels& kernels, Precision precision, Team& team)
+    : config_(config),
+      kernels_(kernels),
+      precision_(precision),
+      team_(team),
+      shape_(config),
+      walks_(team.size() % 2 == 0 ? 2 : 1) {
+  for (int i = 0; i < walks_; ++i) barriers_.emplace_back(team.size() / walks_);
 }
 
-CausalConv<float> ConvOf(const DirectionWeights& weights, const BackboneConfig& config, int length,
-                         const MixerBuffers& buffers, bool reverse) {
-  const int inner = config.d_inner();
-  return {.length = length,
-          .dim = inner,
-          .width = config.d_conv,
-          .x = buffers.xz,
-          .x_stride = ptrdiff_t{2} * inner,
-          .weight = weights.conv_weight,
-          .bias = weights.conv_bias,
-          .out = buffers.conv,
-          .out_stride = inner,
-          .reverse = reverse};
-}
-
-SelectiveScan<float> ScanOf(const DirectionWeights& weights, const BackboneConfig& config,
-                            int length, const MixerBuffers& buffers, bool backward) {
-  const int inner = config.d_inner();
-  const int row = config.dt_rank + 2 * config.d_state;
-  const MixerConfig& mixer = config.mixer;
-  const bool raw = mixer.scan_input == MixerConfig::ScanInput::kRaw;
-  SelectiveScan<float> op{.length = length,
-                          .dim = inner,
-                          .state = config.d_state,
-                          .u = raw ? buffers.xz : buffers.conv,
-                          .u_stride = raw ? ptrdiff_t{2} * inner : inner,
-                          .delta = buffers.delta,
-                          .delta_stride = inner,
-                          .a = weights.a.data(),
-                          .b = buffers.x_dbl + config.dt_rank,
-                          .c = buffers.x_dbl + config.dt_rank + config.d_state,
-                          .bc_stride = row,
-                          .d = weights.d,
-                          .delta_bias = weights.dt_bias,
-                          .y = buffers.y,
-                          .y_stride = inner};
-  op.reverse = backward;
-  op.first_token_init = mixer.init == MixerConfig::Init::kFirstToken;
-  op.mask = backward && mixer.mask_backward;
-  op.cumulative = mixer.residual == MixerConfig::Residual::kCumulative;
-  // (y_forward + y_backward) SiLU(z): z is the same for both, so the second one gates the sum.
-  op.accumulate = backward;
-  if (backward && mixer.gate) {
-    op.z = buffers.xz + inner;
-    op.z_stride = ptrdiff_t{2} * inner;
+void Mixer::Reserve(int tokens, size_t projected) {
+  memory_.reset();  // First: both together may be too much.
+  const size_t tiles = (static_cast<size_t>(tokens) + kTileTokens - 1) / kTileTokens;
+  const size_t states = static_cast<size_t>(shape_.channels) * shape_.state;
+  const int longest = std::max(config_.embed_dim, config_.d_inner());
+  const size_t rounded =
+      precision_ == Precision::kBf16 ? Bf16ScratchSize(kTileTokens, longest) / 2 : 0;
+  own_.resize(static_cast<size_t>(team_.size()));
+  struct Want {
+    float** at;
+    size_t floats;
+  };
+  std::vector<Want> wanted = {{&xz_, std::max(tiles * 2 * tile_floats(), projected)}};
+  for (int i = 0; i < 2; ++i) {
+    wanted.push_back({&y_[i], tiles * tile_floats()});
+    wanted.push_back({&walk_[i].u, tile_floats()});
+    wanted.push_back({&walk_[i].x_dbl, static_cast<size_t>(kTileTokens) * shape_.row});
+    wanted.push_back({&walk_[i].h, states});
+    wanted.push_back({&walk_[i].earlier, static_cast<size_t>(shape_.channels)});
   }
-  return op;
+  std::vector<float*> rounded_at(own_.size());
+  for (size_t i = 0; i < own_.size(); ++i) {
+    wanted.push_back({&own_[i].delta, size_t{kPanel} * kTileTokens});
+    wanted.push_back({&own_[i].gated, tile_floats()});
+    wanted.push_back({&rounded_at[i], rounded});
+  }
+  // All are multiples of a cache line but the last ones, whose sizes are rounded up.
+  constexpr size_t kLine = 16;  // floats
+  const auto lines = [](size_t floats) { return (floats + kLine - 1) / kLine * kLine; };
+  size_t total = 0;
+  for (const Want& want : wanted) total += lines(want.floats);
+  memory_ = AllocateFloats(total);
+  float* next = memory_.get();
+  for (const Want& want : wanted) {
+    *want.at = next;
+    next += lines(want.floats);
+  }
+  for (size_t i = 0; i < own_.size(); ++i) {
+    own_[i].rounded = reinterpret_cast<uint16_t*>(rounded_at[i]);
+  }
+  tokens_ = tokens;
 }
 
-// The channels of `op` from `begin` to `end`.
-CausalConv<float> Slice(CausalConv<float> op, int64_t begin, int64_t end) {
-  op.dim = static_cast<int>(end - begin);
-  op.x += begin;
-  op.weight += begin * op.width;
-  op.bias += begin;
-  op.out += begin;
-  return op;
+int Mixer::Count(int tile) const { return std::min(kTileTokens, tokens_ - tile * kTileTokens); }
+
+void Mixer::ProjectIn(const PackedMixer& weights, int tile, const float* rows, int rank) {
+  const Timed timed(times_ != nullptr ? &times_->products : nullptr);
+  weights.in_proj.Run(kernels_,
+                      {.count = Count(tile),
+                       .x = rows,
+                       .x_stride = config_.embed_dim,
+                       .out = XOf(tile),
+                       .out_stride = kBlock,
+                       .out_block = kTileBlock},
+                      own_[rank].rounded);
 }
 
-SelectiveScan<float> Slice(SelectiveScan<float> op, int64_t begin, int64_t end) {
-  op.dim = static_cast<int>(end - begin);
-  op.u += begin;
-  op.delta += begin;
-  op.a += begin * op.state;
-  op.d += begin;
-  op.delta_bias += begin;
-  op.y += begin;
-  if (op.z != nullptr) op.z += begin;
-  return op;
+void Mixer::ProjectOut(const PackedMixer& weights, int tile, float* rows, int rank) {
+  const OwnMemory& own = own_[rank];
+  {
+    const Timed timed(times_ != nullptr ? &times_->other : nullptr);
+    const ptrdiff_t at = static_cast<ptrdiff_t>(tile * tile_floats());
+    kernels_.gate_tile({.count = Count(tile),
+                        .channels = shape_.channels,
+                        .forward = y_[0] + at,
+                        .backward = y_[1] + at,
+                        .z = config_.mixer.gate ? ZOf(tile) : nullptr,
+                        .out = own.gated});
+  }
+  const Timed timed(times_ != nullptr ? &times_->products : nullptr);
+  weights.out_proj.Run(kernels_,
+                       {.count = Count(tile),
+                        .x = own.gated,
+                        .x_stride = kBlock,
+                        .x_block = kTileBlock,
+                        .out = rows,
+                        .out_stride = config_.embed_dim},
+                       own.rounded);
 }
 
-constexpr int64_t kChannels = 64;  // a thread's share: whole cache lines
-
-void RunConv(const CausalConv<float>& op, const Kernels& kernels) {
-  const auto run = kernels.takes_conv(op) ? kernels.causal_conv : CausalConvReference<float>;
-  ParallelFor(op.dim, kChannels, [&](int64_t begin, int64_t end) { run(Slice(op, begin, end)); });
+// The states of panels [begin, end) before the first token.
+void Mixer::Begin(const Direction& direction, int begin, int end) const {
+  const int from = begin * kPanel;
+  const int to = end * kPanel;
+  const int states = shape_.state;
+  std::fill(direction.walk.earlier + from, direction.walk.earlier + to, 0.0F);
+  float* h = direction.walk.h;
+  if (config_.mixer.init == MixerConfig::Init::kZero) {
+    std::fill(h + static_cast<ptrdiff_t>(from) * states, h + static_cast<ptrdiff_t>(to) * states,
+              0.0F);
+    return;
+  }
+  const bool raw = config_.mixer.scan_input == MixerConfig::ScanInput::kRaw;
+  const int tile = direction.backward ? tiles() - 1 : 0;
+  const int token = direction.backward ? Count(tile) - 1 : 0;
+  const float* u = raw ? XOf(tile) : direction.walk.u;
+  for (int c = from; c < to; ++c) {
+    float* block = h + static_cast<ptrdiff_t>(c / kBlock) * states * kBlock + c % kBlock;
+    const float value = u[c / kBlock * kTileBlock + token * kBlock + c % kBlock];
+    for (int n = 0; n < states; ++n) block[n * kBlock] = value;
+  }
 }
 
-void RunScan(const SelectiveScan<float>& op, const Kernels& kernels, float* scratch) {
-  const Kernels& chosen = kernels.takes_scan(op) ? kernels : *FindKernels("scalar");
-  ParallelFor(op.dim, kChannels, [&](int64_t begin, int64_t end) {
-    chosen.selective_scan(Slice(op, begin, end),
-                          scratch + ScanScratchFloats(static_cast<int>(begin), op.state));
-  });
+void Mixer::Convolve(const Direction& direction, int tile, int begin, int end) const {
+  const Timed timed(times_ != nullptr ? &times_->conv : nullptr);
+  const int channel = begin * kPanel;
+  const ptrdiff_t at = channel / kBlock * kTileBlock;
+  const bool last = tile + 1 == tiles();
+  kernels_.conv_tile({.count = Count(tile),
+                      .channels = (end - begin) * kPanel,
+                      .width = config_.d_conv,
+                      .x = XOf(tile) + at,
+                      .before = tile > 0 ? XOf(tile - 1) + at : nullptr,
+                      .after = last ? nullptr : XOf(tile + 1) + at,
+                      .after_count = last ? 0 : Count(tile + 1),
+                      .weight = direction.weights.conv_weight.get() +
+                                static_cast<ptrdiff_t>(channel) * config_.d_conv,
+                      .bias = direction.weights.conv_bias.get() + channel,
+                      .out = direction.walk.u + at,
+                      .reverse = direction.anti_causal});
 }
 
-// conv, then [dt | B | C] = x_proj(conv), then delta = dt_proj dt.
-void Project(const DirectionWeights& weights, const BackboneConfig& config, const Kernels& kernels,
-             int length, const MixerBuffers& buffers, bool reverse) {
-  const int inner = config.d_inner();
-  const int row = config.dt_rank + 2 * config.d_state;
-  RunConv(ConvOf(weights, config, length, buffers, reverse), kernels);
-  RunGemm({.x = buffers.conv,
-           .rows = length,
-           .inner = inner,
-           .x_stride = inner,
-           .weight = weights.x_proj,
-           .columns = row,
-           .out = buffers.x_dbl});
-  RunGemm({.x = buffers.x_dbl,
-           .rows = length,
-           .inner = config.dt_rank,
-           .x_stride = row,
-           .weight = weights.dt_proj,
-           .columns = inner,
-           .out = buffers.delta});
+// [dt | B | C] = x_proj u, this thread's part of the tokens.
+void Mixer::ProjectX(const Direction& direction, int tile, int rank) const {
+  const Timed timed(times_ != nullptr ? &times_->products : nullptr);
+  const Share rows(Count(tile), rank / walks_, team_.size() / walks_);
+  const PackedMatrix& x_proj = direction.weights.x_proj;
+  if (rows.begin == rows.end) return;
+  x_proj.Run(kernels_,
+             {.count = rows.end - rows.begin,
+              .x = direction.walk.u + rows.begin * kBlock,
+              .x_stride = kBlock,
+              .x_block = kTileBlock,
+              .out = direction.walk.x_dbl + static_cast<ptrdiff_t>(rows.begin) * shape_.row,
+              .out_stride = shape_.row},
+             own_[rank].rounded);
 }
 
-}  // namespace
-
-MixerWeights MixerWeights::From(const Weights& weights, const std::string& prefix,
-                                const BackboneConfig& config) {
-  MixerWeights mixer;
-  mixer.in_proj = weights.Data(prefix + "in_proj.weight");
-  mixer.out_proj = weights.Data(prefix + "out_proj.weight");
-  mixer.forward = DirectionFrom(weights, prefix, "", "A_log");
-  mixer.backward = DirectionFrom(weights, prefix, config.mixer.shared ? "" : "_b", "A_b_log");
-  return mixer;
+// delta = dt_proj dt and the scan, panel by panel, so that delta stays in the first-level cache.
+void Mixer::ScanPanels(const Direction& direction, int tile, bool first, int begin, int end,
+                       int rank) const {
+  const bool raw = config_.mixer.scan_input == MixerConfig::ScanInput::kRaw;
+  const bool cumulative = config_.mixer.residual == MixerConfig::Residual::kCumulative;
+  const float* x_dbl = direction.walk.x_dbl;
+  const PackedDirection& weights = direction.weights;
+  float* delta = own_[rank].delta;
+  for (int panel = begin; panel < end; ++panel) {
+    const int channel = panel * kPanel;
+    const ptrdiff_t at = channel / kBlock * kTileBlock;
+    const ptrdiff_t states = static_cast<ptrdiff_t>(channel) * shape_.state;
+    {
+      const Timed timed(times_ != nullptr ? &times_->products : nullptr);
+      weights.dt_proj.RunPanel(kernels_,
+                               {.count = Count(tile),
+                                .x = x_dbl,
+                                .x_stride = shape_.row,
+                                .out = delta,
+                                .out_stride = kBlock,
+                                .out_block = kTileBlock},
+                               panel);
+    }
+    const Timed timed(times_ != nullptr ? &times_->scan : nullptr);
+    kernels_.scan_tile({.count = Count(tile),
+                        .channels = kPanel,
+                        .state = shape_.state,
+                        .u = (raw ? XOf(tile) : direction.walk.u) + at,
+                        .delta = delta,
+                        .b = x_dbl + shape_.b_at,
+                        .c = x_dbl + shape_.c_at,
+                        .bc_stride = shape_.row,
+                        .a2 = weights.a2.get() + states,
+                        .d = weights.d.get() + channel,
+                        .delta_bias = weights.dt_bias.get() + channel,
+                        .h = direction.walk.h + states,
+                        .earlier = cumulative ? direction.walk.earlier + channel : nullptr,
+                        .y = direction.y + tile * tile_floats() + at,
+                        .reverse = direction.backward,
+                        .mask = direction.backward && config_.mixer.mask_backward,
+                        .first = first});
+  }
 }
 
-void RunMixer(const MixerWeights& weights, const BackboneConfig& config, const Kernels& kernels,
-              const float* x, int length, const MixerBuffers& buffers, float* out) {
-  const int dim = config.embed_dim;
-  const int inner = config.d_inner();
-  RunGemm({.x = x,
-           .rows = length,
-           .inner = dim,
-           .x_stride = dim,
-           .weight = weights.in_proj,
-           .columns = 2 * inner,
-           .out = buffers.xz});
-  Project(weights.forward, config, kernels, length, buffers, /*reverse=*/false);
-  RunScan(ScanOf(weights.forward, config, length, buffers, false), kernels, buffers.scratch);
+// Tile after tile in scan order. The threads of a direction share its channels by panels; they meet
+// before x_proj, which reads all channels, and before the scan, which reads all of its columns.
+void Mixer::WalkDirection(const Direction& direction, int rank, Barrier& barrier) {
+  const int size = team_.size() / walks_;
+  const Share own(shape_.channels / kPanel, rank / walks_, size);
+  const int steps = direction.backward ? tiles() : std::min(tiles(), direction.tiles_wanted);
+  for (int step = 0; step < steps; ++step) {
+    const int tile = direction.backward ? tiles() - 1 - step : step;
+    Convolve(direction, tile, own.begin, own.end);
+    if (step == 0) Begin(direction, own.begin, own.end);
+    if (size > 1) barrier.Wait();
+    ProjectX(direction, tile, rank);
+    if (size > 1) barrier.Wait();
+    ScanPanels(direction, tile, step == 0, own.begin, own.end, rank);
+  }
+}
+
+void Mixer::Scan(const PackedMixer& weights, bool first_tile_only) {
+  const int wanted = first_tile_only ? 1 : tiles();
+  const Direction forward{weights.forward, walk_[0], y_[0], false, false, wanted};
   // Shared parameters: the official code scans the forward convolution's output in reverse.
-  if (!config.mixer.shared) {
-    Project(weights.backward, config, kernels, length, buffers, /*reverse=*/true);
-  }
-  RunScan(ScanOf(weights.backward, config, length, buffers, true), kernels, buffers.scratch);
-  RunGemm({.x = buffers.y,
-           .rows = length,
-           .inner = inner,
-           .x_stride = inner,
-           .weight = weights.out_proj,
-           .columns = dim,
-           .out = out});
-}
-
-bool TakesMixer(const Kernels& kernels, const BackboneConfig& config) {
-  const MixerBuffers buffers;
-  const DirectionWeights weights;
-  return kernels.takes_conv(ConvOf(weights, config, 1, buffers, false)) &&
-         kernels.takes_scan(ScanOf(weights, config, 1, buffers, true));
+  const Direction backward{weights.backward, walk_[1], y_[1], true, !config_.mixer.shared, wanted};
+  team_.Run([&](int rank) {
+    if (walks_ == 2) {
+      WalkDirection(rank % 2 == 0 ? forward : backward, rank, barriers_[rank % 2]);
+    } else {
+      WalkDirection(forward, rank, barriers_[0]);
+      WalkDirection(backward, rank, barriers_[0]);
+    }
+  });
 }
 
 }  // namespace scanline

@@ -1,55 +1,101 @@
 #pragma once
 
-#include <memory>
-#include <string>
+#include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "model/config.h"
 #include "model/kernels/kernels.h"
-#include "model/weights.h"
+#include "model/packed_mixer.h"
+#include "model/pass_times.h"
+#include "model/team.h"
 
 namespace scanline {
 
-// Parameters of one direction of a mixer; pointers into Weights, except `a`.
-struct DirectionWeights {
-  const float* conv_weight = nullptr;
-  const float* conv_bias = nullptr;
-  const float* x_proj = nullptr;   // rows: dt, then B, then C
-  const float* dt_proj = nullptr;  // its bias is not applied by the product: the scan adds it
-  const float* dt_bias = nullptr;
-  const float* d = nullptr;
-  std::vector<float> a;  // -exp(A_log), [d_inner][d_state]
+// Both directions of one layer's mixer over a sequence in tiles of kTileTokens tokens. A layer is
+// ProjectIn of every tile, Scan, ProjectOut of every tile; the sequence stays in this memory
+// between, and every layer uses the same. Formulas: docs/models.md.
+class Mixer {
+ public:
+  // Keeps the references. The kernels must have packed_linear_bf16 for kBf16.
+  Mixer(const BackboneConfig& config, const Kernels& kernels, Precision precision, Team& team);
+
+  // Memory for sequences of up to `tokens`, which is their length until SetLength, and at least
+  // `projected` floats in projected(). Throws std::bad_alloc. The content is lost.
+  void Reserve(int tokens, size_t projected = 0);
+  // Of the sequences from now on, at most what is reserved.
+  void SetLength(int tokens) { tokens_ = tokens; }
+
+  int tiles() const { return (tokens_ + kTileTokens - 1) / kTileTokens; }
+  int Count(int tile) const;  // tokens in it
+
+  // x and z of a tile. `rows`: [Count(tile)][embed_dim]. Tiles are independent: any thread of the
+  // team (`rank`) may take any.
+  void ProjectIn(const PackedMixer& weights, int tile, const float* rows, int rank);
+
+  // Convolution and scan of both directions, by the whole team. `first_tile_only`: nothing behind
+  // tile 0 will be projected out.
+  void Scan(const PackedMixer& weights, bool first_tile_only);
+
+  // Gate and out_proj of a tile to `rows`, [Count(tile)][embed_dim].
+  void ProjectOut(const PackedMixer& weights, int tile, float* rows, int rank);
+
+  // What ProjectIn writes and Scan reads: memory for something else before the first layer.
+  float* projected() { return xz_; }
+
+  // Adds to `times` from now on, until it is null.
+  void Measure(PassTimes* times) { times_ = times; }
+
+ private:
+  struct Direction;  // of one Scan
+  // What a group of threads shares as it walks a direction.
+  struct Walk {
+    float* u;        // a tile, after the convolution
+    float* x_dbl;    // [kTileTokens][shape_.row]
+    float* h;        // [channels / kBlock][state][kBlock]
+    float* earlier;  // [channels]
+  };
+  struct OwnMemory {
+    float* delta;       // a panel of a tile
+    float* gated;       // a tile
+    uint16_t* rounded;  // for kBf16
+  };
+
+  size_t tile_floats() const { return static_cast<size_t>(shape_.channels) * kTileTokens; }
+  float* XOf(int tile) const { return xz_ + tile * 2 * tile_floats(); }
+  float* ZOf(int tile) const { return XOf(tile) + tile_floats(); }
+
+  void Begin(const Direction& direction, int begin, int end) const;
+  void WalkDirection(const Direction& direction, int rank, Barrier& barrier);
+  void Convolve(const Direction& direction, int tile, int begin, int end) const;
+  void ProjectX(const Direction& direction, int tile, int rank) const;
+  void ScanPanels(const Direction& direction, int tile, bool first, int begin, int end,
+                  int rank) const;
+
+  const BackboneConfig& config_;
+  const Kernels& kernels_;
+  const Precision precision_;
+  Team& team_;
+  const MixerShape shape_;
+  const int walks_;               // directions that run side by side
+  std::deque<Barrier> barriers_;  // one a direction that runs beside the other
+
+  AlignedFloats memory_;
+  int tokens_ = 0;
+  float* xz_ = nullptr;  // [tiles][x, z]
+  float* y_[2] = {};     // [tiles] of each direction
+  Walk walk_[2] = {};
+  std::vector<OwnMemory> own_;  // of each thread
+  PassTimes* times_ = nullptr;
 };
 
-struct MixerWeights {
-  const float* in_proj = nullptr;  // rows: x, then z
-  const float* out_proj = nullptr;
-  DirectionWeights forward;
-  DirectionWeights backward;
-
-  // `prefix`: "layers.3.mixer.". With shared parameters the backward direction reads the forward
-  // ones, but for A_b_log. `weights` must outlive the result.
-  static MixerWeights From(const Weights& weights, const std::string& prefix,
-                           const BackboneConfig& config);
+// A share of [0, count) for thread `rank` of `size`.
+struct Share {
+  Share(int count, int rank, int size)
+      : begin(static_cast<int>(int64_t{count} * rank / size)),
+        end(static_cast<int>(int64_t{count} * (rank + 1) / size)) {}
+  int begin;
+  int end;
 };
-
-// Memory of a mixer for up to a number of tokens; reused by every layer.
-struct MixerBuffers {
-  float* xz = nullptr;       // [tokens][2 d_inner]
-  float* conv = nullptr;     // [tokens][d_inner]
-  float* x_dbl = nullptr;    // [tokens][dt_rank + 2 d_state]
-  float* delta = nullptr;    // [tokens][d_inner]
-  float* y = nullptr;        // [tokens][d_inner]
-  float* scratch = nullptr;  // ScanScratchFloats(d_inner, d_state)
-};
-
-// out = mixer(x), both [length][embed_dim]; `out` may be x. Both directions, as docs/models.md
-// says.
-void RunMixer(const MixerWeights& weights, const BackboneConfig& config, const Kernels& kernels,
-              const float* x, int length, const MixerBuffers& buffers, float* out);
-
-// Whether `kernels` takes the convolution and the scan of such a mixer; the scalar kernels do the
-// rest.
-bool TakesMixer(const Kernels& kernels, const BackboneConfig& config);
 
 }  // namespace scanline

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "model/detect/box_head.h"
 #include "model/kernels/kernels.h"
@@ -46,20 +45,20 @@ absl::StatusOr<const Kernels*> NamedKernels(const std::string& name) {
   return kernels;
 }
 
-absl::StatusOr<const Kernels*> ChooseKernels(const PredictorOptions& options,
-                                             const BackboneConfig& config) {
-  if (options.threads < 1) {
+// "auto" is fp32: on CPUs a faster answer that is not the reference's is asked for by name.
+absl::StatusOr<std::string> NamedPrecision(const std::string& name, const Kernels& kernels) {
+  if (name == "auto" || name == "fp32") return "fp32";
+  if (name != "bf16") {
+    return MakeError(
+        Reason::kFieldInvalid,
+        absl::StrCat("precision ", name, " is not known; expected auto, fp32 or bf16"));
+  }
+  if (kernels.packed_linear_bf16 == nullptr) {
     return MakeError(Reason::kFieldInvalid,
-                     absl::StrCat("threads must be at least 1, found ", options.threads));
+                     absl::StrCat("precision bf16 needs a CPU with AVX512_BF16, and kernel ",
+                                  kernels.name, " has no such products; expected fp32 or auto"));
   }
-  SCANLINE_ASSIGN_OR_RETURN(const Kernels* const kernels, NamedKernels(options.kernel));
-  if (!TakesMixer(*kernels, config)) {
-    LogWarning(
-        "kernel %s does not take width %d with d_state %d and d_conv %d: the scalar kernels, some "
-        "ten times slower, do the rest",
-        kernels->name, config.d_inner(), config.d_state, config.d_conv);
-  }
-  return kernels;
+  return name;
 }
 
 absl::Status Unsupported(const ModelConfig& config, const char* what) {
@@ -99,11 +98,12 @@ absl::Status CheckFinite(absl::Span<const float> values, const char* what) {
 
 class CpuPredictor : public Predictor {
  public:
-  CpuPredictor(std::shared_ptr<const ModelBundle> bundle, const Kernels& kernels, int threads)
+  CpuPredictor(std::shared_ptr<const ModelBundle> bundle, const Kernels& kernels,
+               Precision precision, int threads)
       : bundle_(std::move(bundle)),
         kernels_(kernels),
-        threads_(threads),
-        vision_(config(), bundle_->weights(), kernels) {}
+        team_(threads),
+        vision_(config(), bundle_->weights(), kernels, {.precision = precision, .team = &team_}) {}
 
   // The parts for texts, where the bundle has them.
   absl::Status MakeTextTower() {
@@ -123,7 +123,6 @@ class CpuPredictor : public Predictor {
   }
 
   const ModelBundle& bundle() const override { return *bundle_; }
-  std::string kernel() const override { return kernels_.name; }
 
  private:
   const ModelConfig& config() const { return bundle_->config(); }
@@ -132,7 +131,8 @@ class CpuPredictor : public Predictor {
     SCANLINE_RETURN_IF_ERROR(CheckItem(item, config()));
     Prediction prediction;
     SCANLINE_RETURN_IF_ERROR(NoThrow([&]() -> absl::Status {
-      UseThreads(threads_);
+      UseThreads(1);  // Torch's own would spin beside the team's.
+      UseTeam(&team_);
       std::vector<Hidden> hidden;
       if (item.texts != nullptr) SCANLINE_RETURN_IF_ERROR(ReadTexts(item, &prediction, &hidden));
       if (item.clip != nullptr) SCANLINE_RETURN_IF_ERROR(ReadClip(item, hidden, &prediction));
@@ -256,7 +256,7 @@ class CpuPredictor : public Predictor {
 
   std::shared_ptr<const ModelBundle> bundle_;
   const Kernels& kernels_;
-  int threads_;
+  Team team_;
   VisionTower vision_;
   std::unique_ptr<TextEncoder> texts_;    // with a text tower
   std::unique_ptr<FusionScorer> fusion_;  // with fusion layers
@@ -264,15 +264,27 @@ class CpuPredictor : public Predictor {
 
 }  // namespace
 
-absl::Status CheckKernel(const std::string& name) { return NamedKernels(name).status(); }
+absl::StatusOr<EngineInfo> ResolveEngine(const PredictorOptions& options) {
+  if (options.threads < 1) {
+    return MakeError(Reason::kFieldInvalid,
+                     absl::StrCat("threads must be at least 1, found ", options.threads));
+  }
+  SCANLINE_ASSIGN_OR_RETURN(const Kernels* const kernels, NamedKernels(options.kernel));
+  SCANLINE_ASSIGN_OR_RETURN(std::string precision, NamedPrecision(options.precision, *kernels));
+  return EngineInfo{.device = "cpu",
+                    .kernel = kernels->name,
+                    .precision = std::move(precision),
+                    .threads = options.threads};
+}
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(
     std::shared_ptr<const ModelBundle> bundle, const PredictorOptions& options) {
-  SCANLINE_ASSIGN_OR_RETURN(const Kernels* kernels,
-                            ChooseKernels(options, bundle->config().backbone));
+  SCANLINE_ASSIGN_OR_RETURN(const EngineInfo engine, ResolveEngine(options));
   std::unique_ptr<Predictor> predictor;
   SCANLINE_RETURN_IF_ERROR(NoThrow([&]() -> absl::Status {
-    auto made = std::make_unique<CpuPredictor>(std::move(bundle), *kernels, options.threads);
+    auto made = std::make_unique<CpuPredictor>(
+        std::move(bundle), *FindKernels(engine.kernel),
+        engine.precision == "bf16" ? Precision::kBf16 : Precision::kFp32, engine.threads);
     SCANLINE_RETURN_IF_ERROR(made->MakeTextTower());
     predictor = std::move(made);
     return absl::OkStatus();

@@ -17,12 +17,21 @@
 namespace scanline {
 
 struct PredictorOptions {
-  int threads = 1;              // of one forward pass
-  std::string kernel = "auto";  // "auto", or a name of KernelNames()
+  int threads = 1;                 // of one forward pass
+  std::string kernel = "auto";     // "auto" (the fastest here), or a name of KernelNames()
+  std::string precision = "auto";  // of matrix products: "fp32", "bf16", or "auto" (fp32)
 };
 
-// Whether a kernel of this name, or "auto", runs on this CPU. FIELD_INVALID with the names if not.
-absl::Status CheckKernel(const std::string& name);
+// What passes run on, with every "auto" decided: shown at start, by GetModel and in benchmarks.
+struct EngineInfo {
+  std::string device;     // "cpu"
+  std::string kernel;     // a name of KernelNames()
+  std::string precision;  // "fp32" or "bf16"
+  int threads = 1;
+};
+
+// FIELD_INVALID with what this machine has, where it lacks what the options name.
+absl::StatusOr<EngineInfo> ResolveEngine(const PredictorOptions& options);
 
 // Texts that rerank looks at: the best by the clip's similarity, as k_test of the official code.
 inline constexpr size_t kRerankTexts = 128;
@@ -97,7 +106,6 @@ class Predictor {
   virtual std::vector<absl::StatusOr<Prediction>> Predict(absl::Span<const PredictItem> items) = 0;
 
   virtual const ModelBundle& bundle() const = 0;
-  virtual std::string kernel() const = 0;  // the kernel in use, e.g. "avx2"
 };
 
 }  // namespace scanline

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "model/team.h"
+
 namespace scanline {
 namespace {
 
@@ -35,10 +37,20 @@ void UseThreads(int threads) {
   current = threads;
 }
 
+namespace {
+thread_local Team* current_team = nullptr;
+}  // namespace
+
+void UseTeam(Team* team) { current_team = team; }
+
 void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   const int64_t grains = (count + grain - 1) / grain;
-  at::parallel_for(0, grains, 1, [&](int64_t begin, int64_t end) {
-    body(begin * grain, std::min(end * grain, count));
+  if (current_team == nullptr || current_team->size() == 1 || grains < 2) return body(0, count);
+  const int size = current_team->size();
+  current_team->Run([&](int rank) {
+    const int64_t begin = grains * rank / size * grain;
+    const int64_t end = std::min(grains * (rank + 1) / size * grain, count);
+    if (begin < end) body(begin, end);
   });
 }
 

@@ -8,6 +8,8 @@
 
 namespace scanline {
 
+class Team;  // model/team.h
+
 // out = x w^T + bias. The same inputs at the same addresses give the same bits.
 struct Gemm {
   const float* x = nullptr;  // [rows][inner], x_stride floats from row to row
@@ -22,10 +24,14 @@ struct Gemm {
 
 void RunGemm(const Gemm& gemm);
 
-// Threads that RunGemm and ParallelFor use when called from this thread.
+// Threads that Torch uses when called from this thread.
 void UseThreads(int threads);
 
+// The team that ParallelFor uses when called from this thread; null: none. It must outlive its use.
+void UseTeam(Team* team);
+
 // body(begin, end) over pieces of [0, count); every piece but the last is a multiple of `grain`.
+// `body` must not throw.
 void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
 
 }  // namespace scanline

@@ -53,21 +53,22 @@ bool IsStill(const View& view) {
 }  // namespace
 
 VisionTower::Pass::Pass(const ModelConfig& config, const BackboneConfig& own,
-                        const Weights& weights, const Kernels& kernels)
-    : backbone(own, weights, kernels) {
+                        const Weights& weights, const Kernels& kernels, PassOptions options)
+    : backbone(own, weights, kernels, options) {
   const BackboneConfig& shaped = backbone.config();
   if (!config.classify.labels.empty()) classes.emplace(shaped, config.classify, weights);
   if (config.embed) embed.emplace(shaped, *config.embed, weights, kernels);
   if (config.detect) boxes.emplace(*config.detect, shaped.embed_dim, weights);
 }
 
-VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels)
+VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
+                         PassOptions options)
     : pixels_(MakePixelTable(config.mean, config.std)),
       fixed_size_(config.fixed_size()),
-      clips_(config, config.backbone, weights, kernels),
+      clips_(config, config.backbone, weights, kernels, options),
       seen_(&clips_) {
   if (config.backbone.still_as_image) {
-    stills_.emplace(config, StillOf(config.backbone), weights, kernels);
+    stills_.emplace(config, StillOf(config.backbone), weights, kernels, options);
   }
 }
 

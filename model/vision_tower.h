@@ -22,7 +22,8 @@ namespace scanline {
 // Keeps pointers into `weights`. Not reentrant; may throw what tensor_ops.h throws.
 class VisionTower {
  public:
-  VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels);
+  VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
+              PassOptions options = {});
 
   // Runs the backbone on one view. `patches`: PatchTokens will be read; without, the final norm is
   // taken only of what the heads read. INTERNAL for a clip that the model does not take, which is a
@@ -44,7 +45,7 @@ class VisionTower {
  private:
   struct Pass {
     Pass(const ModelConfig& config, const BackboneConfig& own, const Weights& weights,
-         const Kernels& kernels);
+         const Kernels& kernels, PassOptions options);
     Pass(const Pass&) = delete;  // its heads point at its backbone
 
     Backbone backbone;

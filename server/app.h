@@ -40,7 +40,6 @@ class App {
 
   int grpc_port() const { return grpc_port_; }
   int ops_port() const { return ops_->port(); }
-  std::string kernel() const { return pipeline_.kernel(); }
   Pipeline& pipeline() { return pipeline_; }
   Metrics& metrics() { return metrics_; }
 

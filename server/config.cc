@@ -32,6 +32,7 @@ Usage: scanline-server [OPTIONS]
   --person-detector DIR   finds people for detect requests without boxes (what ./dev setup made)
   --workers N             forward passes at a time; 0: one a core (0)
   --threads N             threads of one forward pass (1)
+  --precision NAME        of matrix products: auto (fp32), fp32, or bf16 where the CPU has it
   --decode-threads N      clips decoded at a time; 0: one a core (0)
   --lame-duck SECONDS     still serving while balancers see NOT_SERVING, before a stop (5)
   --config FILE           settings as TOML, keys named like the flags
@@ -67,7 +68,10 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--upload-decode-threads", s.upload_decode_threads,
                  "clips decoded while they arrive; 0: half of --decode-threads")
       ->check(Range(0, 1024));
-  app.add_option("--kernel", s.kernel, "scan kernel: auto, or a name that `ready` logs");
+  app.add_option("--kernel", s.kernel,
+                 "instructions of a forward pass: auto, avx512_bf16, avx512, avx2 or scalar");
+  app.add_option("--precision", s.precision,
+                 "of matrix products: auto (fp32), fp32, or bf16 where the CPU has it");
   app.add_option("--max-batch", s.max_batch, "requests that share a forward pass")
       ->check(Range(1, 1024));
   app.add_option("--max-batch-tokens", s.max_batch_tokens, "their tokens; a larger one runs alone")

@@ -17,6 +17,10 @@ namespace scanline {
 
 namespace {
 
+PredictorOptions EngineOf(const Settings& settings) {
+  return {.threads = settings.threads, .kernel = settings.kernel, .precision = settings.precision};
+}
+
 absl::StatusOr<std::shared_ptr<ServedModel>> Load(const std::string& folder,
                                                   const Settings& settings) {
   SCANLINE_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelBundle> bundle,
@@ -25,7 +29,8 @@ absl::StatusOr<std::shared_ptr<ServedModel>> Load(const std::string& folder,
   model->config = bundle->config();
   model->weights_sha256 = bundle->weights_sha256();
   model->temperature = bundle->temperature();
-  const PredictorOptions options = {.threads = settings.threads, .kernel = settings.kernel};
+  const PredictorOptions options = EngineOf(settings);
+  SCANLINE_ASSIGN_OR_RETURN(model->engine, ResolveEngine(options));
   model->make_predictor = [bundle, options] { return Predictor::Create(bundle, options); };
   return model;
 }
@@ -50,7 +55,7 @@ absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& se
 }
 
 absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
-  SCANLINE_RETURN_IF_ERROR(CheckKernel(settings.kernel));
+  SCANLINE_RETURN_IF_ERROR(ResolveEngine(EngineOf(settings)).status());
   std::vector<std::string> folders = settings.models;
   if (folders.empty()) {
     SCANLINE_ASSIGN_OR_RETURN(const std::string folder,

@@ -66,7 +66,6 @@ class Pipeline {
   void Drain();  // new requests are refused with DRAINING; those inside go on
   bool ready() const { return ready_.load() && !draining_.load() && !device_lost_.load(); }
   bool draining() const { return draining_.load(); }
-  std::string kernel() const { return workers_->kernel(); }
   Snapshot snapshot() const;
 
  private:

@@ -59,8 +59,12 @@ void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duratio
   const std::string names = absl::StrJoin(models, ",", [](std::string* out, const ModelPtr& m) {
     absl::StrAppend(out, m->full_name());
   });
-  LogInfo("ready grpc_port=%d ops_port=%d models=%s kernel=%s seconds=%.3f", app.grpc_port(),
-          app.ops_port(), names, app.kernel(), absl::ToDoubleSeconds(took));
+  const EngineInfo& engine = models.front()->engine;
+  LogInfo(
+      "ready grpc_port=%d ops_port=%d models=%s device=%s kernel=%s precision=%s threads=%d "
+      "seconds=%.3f",
+      app.grpc_port(), app.ops_port(), names, engine.device, engine.kernel, engine.precision,
+      engine.threads, absl::ToDoubleSeconds(took));
   const bool blind = std::any_of(models.begin(), models.end(), [](const ModelPtr& model) {
     return model->tasks().detect && !model->find_people;
   });

@@ -19,6 +19,7 @@ namespace scanline {
 struct ServedModel {
   ModelConfig config;
   std::string weights_sha256;
+  EngineInfo engine;      // of its predictors
   float temperature = 0;  // of TextMatch.score; 0: takes no texts
   std::function<absl::StatusOr<std::unique_ptr<Predictor>>()> make_predictor;
   PersonFinder find_people;  // null: actions are detected of given boxes alone

@@ -245,7 +245,9 @@ void ToProto(const ServedModel& model, v1::Model::State state, v1::Model* messag
   message->set_input_size_px(static_cast<uint32_t>(config.frame_spec.size));
   message->set_tokens_per_clip(static_cast<uint32_t>(model.tokens_per_view()));
   message->set_weights_sha256(model.weights_sha256);
-  message->set_precision("fp32");
+  message->set_precision(model.engine.precision);
+  message->set_device(model.engine.device);
+  message->set_kernel(model.engine.kernel);
   // Of a model without classes those of what people do.
   const bool of_people = config.classify.labels.empty() && config.detect.has_value();
   for (const std::string& label : of_people ? config.detect->labels : config.classify.labels) {

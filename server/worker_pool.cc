@@ -79,24 +79,17 @@ absl::Status WorkerPool::WaitReady() {
   return status_;
 }
 
-std::string WorkerPool::kernel() const {
-  MutexLock lock(mu_);
-  return kernel_;
-}
-
-void WorkerPool::Report(const absl::Status& status, const std::string& kernel) {
+void WorkerPool::Report(const absl::Status& status) {
   MutexLock lock(mu_);
   ++started_;
   status_.Update(status);
-  kernel_ = kernel;
   reported_.notify_all();
 }
 
 void WorkerPool::RunWorker() {
   const absl::StatusOr<Predictors> predictors = MakeAll(models_);
-  if (!predictors.ok()) return Report(predictors.status(), "");
-  const auto first = predictors->find(models_.front().get());
-  Report(absl::OkStatus(), first->second->kernel());
+  if (!predictors.ok()) return Report(predictors.status());
+  Report(absl::OkStatus());
   while (true) {
     std::vector<JobPtr> batch = queue_->Pull();
     if (batch.empty()) return;

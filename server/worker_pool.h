@@ -28,12 +28,11 @@ class WorkerPool {
   // Waits until every worker pulls, or returns the first error; then no work is done.
   absl::Status WaitReady();
 
-  std::string kernel() const;  // of the first predictor; "" before WaitReady
   int busy() const { return busy_.load(std::memory_order_relaxed); }
 
  private:
   void RunWorker();
-  void Report(const absl::Status& status, const std::string& kernel);
+  void Report(const absl::Status& status);
 
   const int workers_;
   const std::vector<ModelPtr> models_;
@@ -44,7 +43,6 @@ class WorkerPool {
   CondVar reported_;
   int started_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
-  std::string kernel_ ABSL_GUARDED_BY(mu_);
   std::vector<std::thread> threads_;  // last: they use all of the above
 };
 

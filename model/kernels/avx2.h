@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/kernels/ops.h"
+#include "model/kernels/tiles.h"
 
 // Kernels for x86 with AVX2 and FMA, vectorised over channels. Only code that has asked the CPU may
 // call them. Their files alone are compiled for those instructions, so they include nothing whose
@@ -15,6 +16,11 @@ void SelectiveScanAvx2(const SelectiveScan<float>& op, float* scratch);
 // dim a multiple of 8, width 4, SiLU on.
 bool TakesConvAvx2(const CausalConv<float>& op);
 void CausalConvAvx2(const CausalConv<float>& op);
+
+// Any shape that tiles.h allows, a2 <= 0.
+void ConvTileAvx2(const ConvTile<float>& op);
+void ScanTileAvx2(const ScanTile<float>& op);
+void GateTileAvx2(const GateTile<float>& op);
 
 // Any width.
 void AddNormAvx2(const AddNorm<float>& op);

@@ -12,7 +12,7 @@ constexpr int kTile = 64;  // tokens: as long as the eight channels' taps stay i
 constexpr int kLanes = 8;
 constexpr int kWidth = 4;
 
-void ConvTile(const CausalConv<float>& op, int begin, int end, int channel) {
+void ConvRows(const CausalConv<float>& op, int begin, int end, int channel) {
   __m256 taps[kWidth];
   for (int k = 0; k < kWidth; ++k) {
     const float* w = op.weight + static_cast<ptrdiff_t>(channel) * kWidth + k;
@@ -99,7 +99,7 @@ bool TakesConvAvx2(const CausalConv<float>& op) {
 void CausalConvAvx2(const CausalConv<float>& op) {
   for (int begin = 0; begin < op.length; begin += kTile) {
     const int end = op.length - begin < kTile ? op.length : begin + kTile;
-    for (int channel = 0; channel < op.dim; channel += kLanes) ConvTile(op, begin, end, channel);
+    for (int channel = 0; channel < op.dim; channel += kLanes) ConvRows(op, begin, end, channel);
   }
 }
 

@@ -11,7 +11,6 @@ namespace scanline {
 namespace {
 
 constexpr int kTile = 64;   // tokens
-constexpr int kBlock = 16;  // channels
 constexpr int kLanes = 8;
 constexpr int kPass = 4;  // states in registers
 constexpr float kLog2E = 1.44269504088896341f;

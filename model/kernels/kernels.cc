@@ -36,9 +36,9 @@ constexpr Kernels kAvx2 = {
     .add_norm = AddNormAvx2,
     .packed_linear = PackedLinearAvx2,
     .packed_linear_bf16 = nullptr,
-    .conv_tile = ConvTileReference<float>,
-    .scan_tile = ScanTileReference<float>,
-    .gate_tile = GateTileReference<float>,
+    .conv_tile = ConvTileAvx2,
+    .scan_tile = ScanTileAvx2,
+    .gate_tile = GateTileAvx2,
     .takes_attention = TakesAttentionAvx2,
     .attention = AttentionAvx2,
 };
@@ -48,11 +48,26 @@ constexpr Kernels Avx512() {
   kernels.name = "avx512";
   kernels.runs_here = [] { return HasAvx2() && __builtin_cpu_supports("avx512f"); };
   kernels.packed_linear = PackedLinearAvx512;
+  kernels.conv_tile = ConvTileAvx512;
+  kernels.scan_tile = ScanTileAvx512;
+  kernels.gate_tile = GateTileAvx512;
   return kernels;
 }
 constexpr Kernels kAvx512 = Avx512();
 
-constexpr const Kernels* kAll[] = {&kScalar, &kAvx2, &kAvx512};
+constexpr Kernels Avx512Bf16() {
+  Kernels kernels = kAvx512;
+  kernels.name = "avx512_bf16";
+  kernels.runs_here = [] {
+    return kAvx512.runs_here() && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bf16");
+  };
+  kernels.packed_linear_bf16 = PackedLinearAvx512Bf16;
+  return kernels;
+}
+constexpr Kernels kAvx512Bf16 = Avx512Bf16();
+
+constexpr const Kernels* kAll[] = {&kScalar, &kAvx2, &kAvx512, &kAvx512Bf16};
 #else
 constexpr const Kernels* kAll[] = {&kScalar};
 #endif

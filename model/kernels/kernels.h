@@ -43,7 +43,7 @@ inline size_t AttentionScratchFloats(int keys, int dim) {
 }
 
 // Fastest last: "scalar" (the reference functions), "avx2", "avx512" (matrix products; the rest as
-// avx2).
+// avx2), "avx512_bf16" (packed_linear_bf16; the rest as avx512).
 std::vector<std::string> KernelNames();
 
 // Null for a name that is not in KernelNames() .

@@ -1,9 +1,8 @@
 #include "model/text/linear.h"
 
 #include <algorithm>
-#include <map>
 
-#include "base/mutex.h"
+#include "model/shared_copies.h"
 #include "model/tensor_ops.h"
 
 namespace scanline {
@@ -36,18 +35,10 @@ std::shared_ptr<const Linear::Packed> Linear::Pack(const Weights& weights,
 std::shared_ptr<const Linear::Packed> Linear::Shared(const Weights& weights,
                                                      const std::vector<std::string>& names) {
   // By where the unpacked weights are: those outlive every copy, so no two share an address.
-  static Mutex mutex;
-  static auto* const alive = new std::map<std::vector<const float*>, std::weak_ptr<const Packed>>;
+  static auto* const copies = new SharedCopies<std::vector<const float*>, Packed>;
   std::vector<const float*> key;
   for (const std::string& name : names) key.push_back(weights.Data(name + ".weight"));
-  const MutexLock lock(mutex);
-  for (auto at = alive->begin(); at != alive->end();) {
-    at = at->second.expired() ? alive->erase(at) : std::next(at);
-  }
-  std::weak_ptr<const Packed>& slot = (*alive)[key];
-  std::shared_ptr<const Packed> packed = slot.lock();
-  if (packed == nullptr) slot = packed = Pack(weights, names);
-  return packed;
+  return copies->Get(key, [&] { return Pack(weights, names); });
 }
 
 Linear::Linear(const Weights& weights, const std::vector<std::string>& names)

@@ -24,31 +24,23 @@ BackboneConfig ConfigOf(const Weights& weights, const std::string& mixer, const 
   return config;
 }
 
-// A mixer with memory of its own.
-struct Bench {
-  Bench(const BackboneConfig& config, int length)
-      : xz(AllocateFloats(static_cast<size_t>(length) * 2 * config.d_inner())),
-        conv(AllocateFloats(static_cast<size_t>(length) * config.d_inner())),
-        x_dbl(AllocateFloats(static_cast<size_t>(length) * (config.dt_rank + 2 * config.d_state))),
-        delta(AllocateFloats(static_cast<size_t>(length) * config.d_inner())),
-        y(AllocateFloats(static_cast<size_t>(length) * config.d_inner())),
-        scratch(AllocateFloats(ScanScratchFloats(config.d_inner(), config.d_state))) {}
-
-  MixerBuffers Buffers() const {
-    return {xz.get(), conv.get(), x_dbl.get(), delta.get(), y.get(), scratch.get()};
-  }
-
-  AlignedFloats xz, conv, x_dbl, delta, y, scratch;
-};
-
-std::vector<float> Mix(const Weights& weights, const std::string& mixer,
+std::vector<float> Mix(const Weights& weights, const std::string& prefix,
                        const BackboneConfig& config, const Kernels& kernels,
-                       const std::vector<float>& x) {
+                       const std::vector<float>& x, int threads = 1) {
   const int length = static_cast<int>(x.size()) / config.embed_dim;
-  const Bench bench(config, length);
+  Team team(threads);
+  Mixer mixer(config, kernels, Precision::kFp32, team);
+  mixer.Reserve(length);
+  const PackedMixer packed = PackedMixer::From(weights, prefix, config, Precision::kFp32);
   std::vector<float> out(x.size());
-  RunMixer(MixerWeights::From(weights, mixer, config), config, kernels, x.data(), length,
-           bench.Buffers(), out.data());
+  const ptrdiff_t tile_size = ptrdiff_t{kTileTokens} * config.embed_dim;
+  team.ForEach(mixer.tiles(), [&](int tile, int rank) {
+    mixer.ProjectIn(packed, tile, x.data() + tile * tile_size, rank);
+  });
+  mixer.Scan(packed, /*first_tile_only=*/false);
+  team.ForEach(mixer.tiles(), [&](int tile, int rank) {
+    mixer.ProjectOut(packed, tile, out.data() + tile * tile_size, rank);
+  });
   return out;
 }
 
@@ -61,10 +53,12 @@ void ExpectMixes(const SafetensorsFile& file, const std::string& x, const std::s
   const auto count = static_cast<size_t>(shape[1] * shape[2]);
   for (const Kernels* kernels : KernelsHere()) {
     for (size_t batch = 0; batch < static_cast<size_t>(shape[0]); ++batch) {
-      const auto got =
-          Mix(weights, "", config, *kernels, Part(Floats(file.at(x)), batch * count, count));
+      const auto rows = Part(Floats(file.at(x)), batch * count, count);
+      const auto got = Mix(weights, "", config, *kernels, rows);
       EXPECT_LE(RelMax(got, Part(Floats(file.at(want)), batch * count, count)), kTolerance)
           << want << " " << kernels->name;
+      for (int threads : {2, 3, 4})
+        EXPECT_EQ(Mix(weights, "", config, *kernels, rows, threads), got);
     }
   }
 }
@@ -90,26 +84,25 @@ TEST(Mixer, MatchesTheStagesOfTheForwardDirection) {
     const int row = config.dt_rank + 2 * config.d_state;
     // The first sequence of each is enough: the whole mixer is compared above.
     const auto x = Part(Floats(file.at(name + ".x")), 0, length * config.embed_dim);
-    const Bench bench(config, static_cast<int>(length));
+    std::vector<float> xz(length * 2 * inner);
     RunGemm({.x = x.data(),
              .rows = static_cast<int64_t>(length),
              .inner = config.embed_dim,
              .x_stride = config.embed_dim,
              .weight = weights.Data("in_proj.weight"),
              .columns = static_cast<int64_t>(2 * inner),
-             .out = bench.xz.get()});
-    const std::vector<float> xz(bench.xz.get(), bench.xz.get() + length * 2 * inner);
+             .out = xz.data()});
     EXPECT_LE(RelMax(xz, Transposed(Floats(file.at(name + ".mid_xz")), 0, 2 * inner, length)),
               kTolerance);
+    std::vector<float> conv(length * inner);
     CausalConvReference<float>({.length = static_cast<int>(length),
                                 .dim = static_cast<int>(inner),
                                 .x = xz.data(),
                                 .x_stride = static_cast<ptrdiff_t>(2 * inner),
                                 .weight = weights.Data("conv1d.weight"),
                                 .bias = weights.Data("conv1d.bias"),
-                                .out = bench.conv.get(),
+                                .out = conv.data(),
                                 .out_stride = static_cast<ptrdiff_t>(inner)});
-    const std::vector<float> conv(bench.conv.get(), bench.conv.get() + length * inner);
     EXPECT_LE(RelMax(conv, Transposed(Floats(file.at(name + ".mid_conv_out")), 0, inner, length)),
               kTolerance);
     std::vector<float> x_dbl(length * row);

@@ -138,33 +138,21 @@ TEST(Predictor, RefusesAClipOfAnotherShape) {
   }
 }
 
-TEST(Predictor, UsesTheKernelThatWasAskedFor) {
-  const auto bundle = Default();
-  EXPECT_EQ(Create(bundle, {.kernel = "scalar"})->kernel(), "scalar");
-  EXPECT_EQ(Create(bundle)->kernel(), BestKernels().name);
-  const auto unknown = Predictor::Create(bundle, {.kernel = "abacus"});
+TEST(ResolveEngine, DecidesWhatWasLeftOpenAndRefusesWhatIsNotHere) {
+  const auto reason = [](const PredictorOptions& options) {
+    return ReasonOf(ResolveEngine(options).status());
+  };
+  EXPECT_EQ(ResolveEngine({.kernel = "scalar"})->kernel, "scalar");
+  EXPECT_EQ(ResolveEngine({})->kernel, BestKernels().name);
+  EXPECT_EQ(ResolveEngine({})->precision, "fp32");
+  EXPECT_EQ(ResolveEngine({.threads = 3})->threads, 3);
+  const auto unknown = ResolveEngine({.kernel = "abacus"});
   EXPECT_EQ(ReasonOf(unknown.status()), Reason::kFieldInvalid);
   EXPECT_THAT(unknown.status().message(), HasSubstr("scalar"));
-  EXPECT_EQ(ReasonOf(Predictor::Create(bundle, {.threads = 0}).status()), Reason::kFieldInvalid);
-}
-
-TEST(Predictor, SaysInTheLogWhenAModelIsTooOddForTheFastKernels) {
-  SmallBundle small;
-  const auto log_of = [&](const char* kernel) {
-    const auto bundle = Load(small.Write());
-    ::testing::internal::CaptureStderr();
-    const auto predictor = Create(bundle, {.kernel = kernel});
-    PredictAlone(*predictor, NoiseClip(bundle->config(), 2, 1, 1));
-    return ::testing::internal::GetCapturedStderr();
-  };
-  EXPECT_EQ(log_of("auto"), "");
-  small.config["backbone"]["embed_dim"] = 17;
-  small.config["backbone"]["d_state"] = 5;
-  small.config["backbone"].erase("dt_rank");
-  small.MakeTensors();
-  EXPECT_EQ(log_of("scalar"), "");
-  if (BestKernels().name == std::string("scalar")) return;  // Nothing faster to fall back from.
-  EXPECT_THAT(log_of("auto"), HasSubstr("does not take width 34 with d_state 5"));
+  EXPECT_EQ(reason({.threads = 0}), Reason::kFieldInvalid);
+  EXPECT_EQ(reason({.precision = "fp8"}), Reason::kFieldInvalid);
+  EXPECT_EQ(reason({.kernel = "avx2", .precision = "bf16"}), Reason::kFieldInvalid);
+  EXPECT_EQ(ReasonOf(Predictor::Create(Default(), {.threads = 0}).status()), Reason::kFieldInvalid);
 }
 
 }  // namespace

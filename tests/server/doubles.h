@@ -67,7 +67,6 @@ class SumPredictor : public Predictor {
   }
 
   const ModelBundle& bundle() const override { std::abort(); }  // the server never asks
-  std::string kernel() const override { return "sum"; }
 
  private:
   absl::StatusOr<Prediction> One(const PredictItem& item) const {

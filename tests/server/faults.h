@@ -25,7 +25,6 @@ class FaultyPredictor final : public Predictor {
     return results;
   }
   const ModelBundle& bundle() const override { return real_->bundle(); }
-  std::string kernel() const override { return real_->kernel(); }
 
  private:
   const std::unique_ptr<Predictor> real_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "model/team.h"
 #include "model/tensor_ops.h"
 #include "model/text/bert_layers.h"
 #include "model/text/linear.h"
@@ -243,10 +244,11 @@ TEST(BertTower, ATextHasTheSameBitsInAnyCompanyAndWithAnyThreads) {
     SCOPED_TRACE(kernels->name);
     auto encoder = TextEncoder::Create(made.config, made.weights, *kernels);
     ASSERT_TRUE(encoder.ok()) << encoder.status();
-    UseThreads(2);
+    Team team(2);
+    UseTeam(&team);
     const auto together = Encode(**encoder, texts);
     const auto backwards = Encode(**encoder, reversed);
-    UseThreads(1);
+    UseTeam(nullptr);
     for (size_t i = 0; i < texts.size(); ++i) {
       const auto alone = Encode(**encoder, {&texts[i], 1});
       EXPECT_EQ(alone[0].hidden, together[i].hidden) << i;

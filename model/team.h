@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace scanline {
+
+// Waits for `parties` threads, again and again. Spins for a moment, since a forward pass meets
+// hundreds of times, then sleeps: on a shared machine the thread that is waited for may not be
+// running, and a spinning one would take its place.
+class Barrier {
+ public:
+  explicit Barrier(int parties) : parties_(parties) {}
+  void Wait();
+
+ private:
+  const int parties_;
+  std::atomic<int> arrived_{0};
+  std::atomic<uint32_t> round_{0};
+};
+
+// The threads of one forward pass: the caller and `size() - 1` of its own, asleep between calls.
+class Team {
+ public:
+  explicit Team(int size);
+  ~Team();
+  Team(const Team&) = delete;
+
+  int size() const { return static_cast<int>(threads_.size()) + 1; }
+
+  // body(rank) on every thread, rank 0 being the caller; returns when all have returned. `body`
+  // must not throw. Not reentrant.
+  void Run(const std::function<void(int)>& body);
+
+  // body(item, rank) for every item of [0, count), whichever thread is free.
+  void ForEach(int count, const std::function<void(int, int)>& body);
+
+ private:
+  void Serve(int rank);
+
+  Barrier start_;
+  Barrier end_;
+  const std::function<void(int)>* body_ = nullptr;  // none: go home
+  std::atomic<int> next_{0};
+  std::vector<std::thread> threads_;  // last: they use all of the above
+};
+
+}  // namespace scanline
