@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "model/cuda/cublas_lt.h"
+#include "model/cuda/gemm.h"
 #include "model/cuda/memory.h"
 #include "model/cuda/pack.h"
 #include "model/cuda/pass.h"
@@ -48,35 +50,42 @@ struct Slot {
   EventPtr copied_out;
 };
 
+struct Shape {
+  std::unique_ptr<Pass> pass;
+  // Of RunLayers, by bucket and kind of input; a null one was run once and may be captured now.
+  std::map<std::pair<int, bool>, GraphExecPtr> graphs;
+};
+
 // One batch: what Start and Finish of a part need.
 struct Batch {
   absl::Span<const ViewInput> views;
-  Pass* pass = nullptr;
+  Shape* shape = nullptr;
   bool values = false;
   int rows = 0;  // of a view's answer
   float* normed = nullptr;
 
-  size_t out_floats() const { return static_cast<size_t>(rows) * pass->config().embed_dim; }
+  const Pass& pass() const { return *shape->pass; }
+  const BackboneConfig& config() const { return pass().config(); }
+  size_t out_floats() const { return static_cast<size_t>(rows) * config().embed_dim; }
 };
 
-class Engine : public CudaBackbone, private PartRunner {
+class Engine : public CudaBackbone, private PartRunner, private PassDevice {
  public:
   Engine(int device, const Weights& weights, Element type)
-      : device_(device), weights_(weights), setting_{.type = type} {}
+      : device_(device), weights_(weights), setting_{.device = this, .type = type} {}
 
   ~Engine() override {
     cudaSetDevice(device_);
     cudaDeviceSynchronize();
     shapes_.clear();
-    if (setting_.handle != nullptr) setting_.lt->Destroy(setting_.handle);
+    if (handle_ != nullptr) lt_->Destroy(handle_);
   }
 
   absl::Status Init(const ModelConfig& config) {
     SCANLINE_RETURN_IF_ERROR(UseDevice());
     SCANLINE_RETURN_IF_ERROR(ReadProperties());
-    SCANLINE_ASSIGN_OR_RETURN(setting_.lt, CublasLt::Open());
-    SCANLINE_RETURN_IF_ERROR(
-        CublasStatus(setting_.lt->Create(&setting_.handle), "making a handle"));
+    SCANLINE_ASSIGN_OR_RETURN(lt_, CublasLt::Open());
+    SCANLINE_RETURN_IF_ERROR(CublasStatus(lt_->Create(&handle_), "making a handle"));
     for (StreamPtr* stream : {&in_, &compute_, &out_}) SCANLINE_RETURN_IF_ERROR(MakeStream(stream));
     for (Slot& slot : slots_) {
       for (EventPtr* event : {&slot.copied_in, &slot.computed, &slot.copied_out}) {
@@ -105,10 +114,10 @@ class Engine : public CudaBackbone, private PartRunner {
         CudaStatus(cudaGetDeviceProperties(&properties, device_), "reading its properties"));
     const int capability = 10 * properties.major + properties.minor;
     if (capability < kLeastCapability) {
-      return MakeError(Reason::kFieldInvalid,
-                       absl::StrCat("cuda:", device_, " (", properties.name,
-                                    ") has compute capability ", properties.major, ".",
-                                    properties.minor, "; expected 8.0 or later"));
+      return MakeError(
+          Reason::kFieldInvalid,
+          absl::StrCat("cuda:", device_, " (", properties.name, ") has compute capability ",
+                       properties.major, ".", properties.minor, "; expected 8.0 or later"));
     }
     setting_.multiprocessors = properties.multiProcessorCount;
     name_ = absl::StrCat("cuda:", device_, " (", properties.name, ", ",
@@ -117,12 +126,8 @@ class Engine : public CudaBackbone, private PartRunner {
   }
 
   absl::Status UploadWeights(const ModelConfig& config) {
-    packed_ = PackBackbone(config.backbone, config.mean, config.std, weights_, setting_.type);
-    SCANLINE_RETURN_IF_ERROR(device_weights_.Reserve(packed_.bytes.size()));
-    SCANLINE_RETURN_IF_ERROR(
-        CudaStatus(cudaMemcpy(device_weights_.get(), packed_.bytes.data(), packed_.bytes.size(),
-                              cudaMemcpyHostToDevice),
-                   "copying the weights"));
+    packed_ = PackWeights(config.backbone, config.mean, config.std, weights_, setting_.type);
+    SCANLINE_ASSIGN_OR_RETURN(device_weights_, Upload(packed_.bytes.data(), packed_.bytes.size()));
     packed_.bytes = {};
     setting_.packed = &packed_;
     setting_.weights = device_weights_.get();
@@ -133,9 +138,9 @@ class Engine : public CudaBackbone, private PartRunner {
                         bool all_tokens, float* normed) {
     if (views.empty()) return absl::OkStatus();
     SCANLINE_RETURN_IF_ERROR(UseDevice());
-    SCANLINE_ASSIGN_OR_RETURN(Pass* const pass, PassFor(shape));
+    SCANLINE_ASSIGN_OR_RETURN(Shape* const shaped, ShapeOf(shape));
     batch_ = {.views = views,
-              .pass = pass,
+              .shape = shaped,
               .values = views.front().video != nullptr,
               .rows = all_tokens ? shape.tokens() : 1,
               .normed = normed};
@@ -143,22 +148,34 @@ class Engine : public CudaBackbone, private PartRunner {
   }
 
   // Nothing is running between batches, so an old shape's memory can go.
-  absl::StatusOr<Pass*> PassFor(const BackboneConfig& shape) {
-    const auto same = [&](const std::unique_ptr<Pass>& pass) {
-      const BackboneConfig& known = pass->config();
-      return known.rows() == shape.rows() && known.columns() == shape.columns() &&
-             known.frames == shape.frames && known.time == shape.time;
+  absl::StatusOr<Shape*> ShapeOf(const BackboneConfig& config) {
+    const auto same = [&](const Shape& shape) {
+      const BackboneConfig& known = shape.pass->config();
+      return known.rows() == config.rows() && known.columns() == config.columns() &&
+             known.frames == config.frames && known.time == config.time;
     };
     const auto known = std::find_if(shapes_.begin(), shapes_.end(), same);
     if (known != shapes_.end()) {
       std::rotate(known, known + 1, shapes_.end());
-      return shapes_.back().get();
+      return &shapes_.back();
     }
     if (shapes_.size() == kMostShapes) shapes_.pop_front();
     SCANLINE_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass,
-                              Pass::Make(setting_, shape, weights_.Get("pos_embed")));
-    shapes_.push_back(std::move(pass));
-    return shapes_.back().get();
+                              Pass::Make(setting_, config, weights_.Get("pos_embed")));
+    shapes_.push_back({.pass = std::move(pass)});
+    return &shapes_.back();
+  }
+
+  absl::StatusOr<std::unique_ptr<Product>> MakeProduct(const ProductShape& shape) override {
+    return Gemm::Make(*lt_, handle_, shape, kTunedViews);
+  }
+
+  absl::StatusOr<std::shared_ptr<const uint8_t>> Upload(const void* from, size_t bytes) override {
+    DeviceMemory memory;
+    SCANLINE_RETURN_IF_ERROR(memory.Reserve(bytes));
+    SCANLINE_RETURN_IF_ERROR(CudaStatus(
+        cudaMemcpy(memory.get(), from, bytes, cudaMemcpyHostToDevice), "copying to the device"));
+    return std::shared_ptr<const uint8_t>(memory.Take());
   }
 
   absl::Status Start(const Part& part, int slot) override {
@@ -166,7 +183,10 @@ class Engine : public CudaBackbone, private PartRunner {
     FillInput(part, slots_[slot]);
     const absl::Status status = Enqueue(part.bucket, slots_[slot]);
     // A part that was begun by half must be over before its buffers are used again.
-    if (!status.ok()) cudaDeviceSynchronize();
+    if (!status.ok()) {
+      cudaDeviceSynchronize();
+      static_cast<void>(cudaGetLastError());  // else the next launch reports it once more
+    }
     return status;
   }
 
@@ -180,12 +200,12 @@ class Engine : public CudaBackbone, private PartRunner {
   }
 
   size_t PictureBytes() const {
-    const BackboneConfig& config = batch_.pass->config();
+    const BackboneConfig& config = batch_.config();
     return size_t{3} * config.rows() * config.columns() * config.patch * config.patch;
   }
   // Of one view's pictures, or of its rows of the patch product.
   size_t InputBytes() const {
-    const BackboneConfig& config = batch_.pass->config();
+    const BackboneConfig& config = batch_.config();
     if (!batch_.values) return PictureBytes() * config.frames;
     return (config.tokens() - 1) * PatchLength(config) * SizeOf(setting_.type);
   }
@@ -195,9 +215,9 @@ class Engine : public CudaBackbone, private PartRunner {
   }
 
   absl::Status Reserve(int bucket, Slot& slot) {
-    const size_t arena = batch_.pass->Place(bucket).bytes;
+    const size_t arena = batch_.pass().Place(bucket).bytes;
     if (arena > arena_.bytes()) {
-      for (const auto& pass : shapes_) pass->graphs().clear();  // They hold its address.
+      for (Shape& shape : shapes_) shape.graphs.clear();  // They hold its address.
       SCANLINE_RETURN_IF_ERROR(arena_.Reserve(arena));
     }
     const size_t in = AreasAt(bucket) + bucket * 2 * sizeof(int);
@@ -219,7 +239,7 @@ class Engine : public CudaBackbone, private PartRunner {
         continue;
       }
       FillPictures(view, to);
-      const BackboneConfig& config = batch_.pass->config();
+      const BackboneConfig& config = batch_.config();
       const bool whole = view.area.width == 0;
       areas[2 * i] = whole ? config.columns() * config.patch : view.area.width;
       areas[2 * i + 1] = whole ? config.rows() * config.patch : view.area.height;
@@ -228,14 +248,14 @@ class Engine : public CudaBackbone, private PartRunner {
 
   void FillPictures(const ViewInput& view, uint8_t* to) const {
     const size_t bytes = PictureBytes();
-    SCANLINE_CHECK(static_cast<int>(view.pictures.size()) == batch_.pass->config().frames);
+    SCANLINE_CHECK(static_cast<int>(view.pictures.size()) == batch_.config().frames);
     for (size_t i = 0; i < view.pictures.size(); ++i) {
       std::memcpy(to + i * bytes, view.pictures[i], bytes);
     }
   }
 
   void FillValues(const float* video, uint8_t* to) {
-    const BackboneConfig& config = batch_.pass->config();
+    const BackboneConfig& config = batch_.config();
     if (setting_.type == Element::kFloat32) {
       return PatchesFromVideo(video, config, reinterpret_cast<float*>(to));
     }
@@ -250,21 +270,19 @@ class Engine : public CudaBackbone, private PartRunner {
     const size_t in = AreasAt(bucket) + bucket * 2 * sizeof(int);
     const size_t out = bucket * batch_.out_floats() * sizeof(float);
     cudaStream_t compute = compute_.get();
-    SCANLINE_RETURN_IF_ERROR(
-        CudaStatus(cudaMemcpyAsync(slot.device_in.get(), slot.host_in.get(), in,
-                                   cudaMemcpyHostToDevice, in_.get()),
-                   "copying pictures"));
+    SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaMemcpyAsync(slot.device_in.get(), slot.host_in.get(),
+                                                        in, cudaMemcpyHostToDevice, in_.get()),
+                                        "copying pictures"));
     SCANLINE_RETURN_IF_ERROR(Follow(in_.get(), slot.copied_in.get(), compute));
     SCANLINE_RETURN_IF_ERROR(FillRows(bucket, slot));
     SCANLINE_RETURN_IF_ERROR(RunLayers(bucket));
     SCANLINE_RETURN_IF_ERROR(
-        batch_.pass->FinalNorm(batch_.rows, bucket, arena_.get(),
-                               reinterpret_cast<float*>(slot.device_out.get()), compute));
+        batch_.pass().FinalNorm(batch_.rows, bucket, arena_.get(),
+                                reinterpret_cast<float*>(slot.device_out.get()), compute));
     SCANLINE_RETURN_IF_ERROR(Follow(compute, slot.computed.get(), out_.get()));
-    SCANLINE_RETURN_IF_ERROR(
-        CudaStatus(cudaMemcpyAsync(slot.host_out.get(), slot.device_out.get(), out,
-                                   cudaMemcpyDeviceToHost, out_.get()),
-                   "copying tokens"));
+    SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaMemcpyAsync(slot.host_out.get(), slot.device_out.get(),
+                                                        out, cudaMemcpyDeviceToHost, out_.get()),
+                                        "copying tokens"));
     return CudaStatus(cudaEventRecord(slot.copied_out.get(), out_.get()), "an event");
   }
 
@@ -277,9 +295,10 @@ class Engine : public CudaBackbone, private PartRunner {
   absl::Status FillRows(int bucket, const Slot& slot) {
     if (!batch_.values) {
       const auto* areas = reinterpret_cast<const int*>(slot.device_in.get() + AreasAt(bucket));
-      return batch_.pass->Gather(slot.device_in.get(), areas, bucket, arena_.get(), compute_.get());
+      return batch_.pass().Gather(slot.device_in.get(), areas, bucket, arena_.get(),
+                                  compute_.get());
     }
-    uint8_t* const rows = arena_.get() + batch_.pass->Place(bucket).patch_rows;
+    uint8_t* const rows = arena_.get() + batch_.pass().Place(bucket).patch_rows;
     return CudaStatus(cudaMemcpyAsync(rows, slot.device_in.get(), bucket * InputBytes(),
                                       cudaMemcpyDeviceToDevice, compute_.get()),
                       "copying patches");
@@ -288,11 +307,11 @@ class Engine : public CudaBackbone, private PartRunner {
   // The first time launch by launch, which loads the kernels (that cannot be captured) and costs
   // nothing where a shape is not seen again; then as one graph.
   absl::Status RunLayers(int bucket) {
-    auto& graphs = batch_.pass->graphs();
+    auto& graphs = batch_.shape->graphs;
     const auto [graph, first] = graphs.try_emplace({bucket, batch_.values});
     if (first) {
       const absl::Status status =
-          batch_.pass->RunLayers(batch_.values, bucket, arena_.get(), compute_.get());
+          batch_.pass().RunLayers(batch_.values, bucket, arena_.get(), compute_.get());
       if (!status.ok()) graphs.erase(graph);
       return status;
     }
@@ -305,7 +324,7 @@ class Engine : public CudaBackbone, private PartRunner {
     SCANLINE_RETURN_IF_ERROR(
         CudaStatus(cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "a capture"));
     const absl::Status launched =
-        batch_.pass->RunLayers(batch_.values, bucket, arena_.get(), compute);
+        batch_.pass().RunLayers(batch_.values, bucket, arena_.get(), compute);
     cudaGraph_t made = nullptr;
     const int ended = cudaStreamEndCapture(compute, &made);
     const GraphPtr graph(made);
@@ -321,15 +340,17 @@ class Engine : public CudaBackbone, private PartRunner {
   const int device_;
   const Weights& weights_;
   std::string name_;
+  const CublasLt* lt_ = nullptr;
+  cublasLtHandle_t handle_ = nullptr;
   PassSetting setting_;
-  PackedBackbone packed_;
-  DeviceMemory device_weights_;
+  PackedWeights packed_;
+  std::shared_ptr<const uint8_t> device_weights_;
   DeviceMemory arena_;  // one pass at a time computes
   std::array<Slot, kSlots> slots_;
   StreamPtr in_;
   StreamPtr compute_;
   StreamPtr out_;
-  std::deque<std::unique_ptr<Pass>> shapes_;  // the latest last
+  std::deque<Shape> shapes_;  // the latest last
   std::vector<float> rows_;
   TokenCap cap_;
   Batch batch_;

@@ -130,11 +130,11 @@ absl::Status Gemm::ChooseAlgorithm(int tuned) {
                    " by ", shape_.columns, " serves every batch without split-K and workspace"));
 }
 
-absl::StatusOr<Gemm> Gemm::Make(const CublasLt& lt, cublasLtHandle_t handle, const GemmShape& shape,
-                                int tuned) {
-  Gemm gemm(lt, handle, shape);
-  SCANLINE_RETURN_IF_ERROR(gemm.MakeDesc());
-  SCANLINE_RETURN_IF_ERROR(gemm.ChooseAlgorithm(tuned));
+absl::StatusOr<std::unique_ptr<Product>> Gemm::Make(const CublasLt& lt, cublasLtHandle_t handle,
+                                                    const ProductShape& shape, int tuned) {
+  std::unique_ptr<Gemm> gemm(new Gemm(lt, handle, shape));
+  SCANLINE_RETURN_IF_ERROR(gemm->MakeDesc());
+  SCANLINE_RETURN_IF_ERROR(gemm->ChooseAlgorithm(tuned));
   return gemm;
 }
 

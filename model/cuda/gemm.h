@@ -5,34 +5,23 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/cuda/cublas_lt.h"
-#include "model/cuda/launch.h"
+#include "model/cuda/pass.h"
 
 namespace scanline::cuda {
-
-// out = x weight^T of each sequence: x [rows][inner], weight [columns][inner], out [rows][columns],
-// contiguous, sequences one after the other; sums in fp32 (no TF32).
-struct GemmShape {
-  int rows = 0;  // of a sequence
-  int columns = 0;
-  int inner = 0;
-  Element type = Element::kBfloat16;  // of x and weight
-  bool out_float = false;             // out is fp32, else `type`
-  bool add = false;                   // out += instead of out =
-};
 
 // A matrix product of one shape with one algorithm, so that a sequence has the same bits in every
 // batch: sequences are the batch of a strided-batched product, so each is tiled from its own first
 // row whatever stands beside it; cuBLASLt is asked once a shape, for `tuned` sequences, and its
 // answer is used for every batch; algorithms that share a sum among blocks (split-K; stream-K,
-// which needs a workspace) are not taken, so a sum has one order.
-class Gemm {
+// which needs a workspace) are not taken, so a sum has one order. No TF32.
+class Gemm : public Product {
  public:
   // INTERNAL when no algorithm serves all buckets.
-  static absl::StatusOr<Gemm> Make(const CublasLt& lt, cublasLtHandle_t handle,
-                                   const GemmShape& shape, int tuned);
+  static absl::StatusOr<std::unique_ptr<Product>> Make(const CublasLt& lt, cublasLtHandle_t handle,
+                                                       const ProductShape& shape, int tuned);
 
   absl::Status Run(const void* x, const void* weight, void* out, int sequences,
-                   CUstream_st* stream) const;
+                   CUstream_st* stream) const override;
 
  private:
   struct FreeDesc {
@@ -51,7 +40,7 @@ class Gemm {
     Layout out;
   };
 
-  Gemm(const CublasLt& lt, cublasLtHandle_t handle, const GemmShape& shape)
+  Gemm(const CublasLt& lt, cublasLtHandle_t handle, const ProductShape& shape)
       : lt_(&lt), handle_(handle), shape_(shape) {}
   absl::Status MakeDesc();
   absl::StatusOr<Layout> MakeLayout(cudaDataType_t type, int inner, int rows, int sequences,
@@ -62,7 +51,7 @@ class Gemm {
 
   const CublasLt* lt_;
   cublasLtHandle_t handle_;
-  GemmShape shape_;
+  ProductShape shape_;
   Desc desc_;
   cublasLtMatmulAlgo_t algorithm_{};
 };

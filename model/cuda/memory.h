@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
@@ -53,6 +54,10 @@ class DeviceMemory {
     SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaMemset(made, 0, bytes), "cudaMemset"));
     bytes_ = bytes;
     return absl::OkStatus();
+  }
+  std::unique_ptr<uint8_t, FreeDevice> Take() {
+    bytes_ = 0;
+    return std::move(memory_);
   }
   uint8_t* get() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }

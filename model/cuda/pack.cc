@@ -167,10 +167,10 @@ uint16_t ToBf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
 }
 
-PackedBackbone PackBackbone(const BackboneConfig& config, const std::array<float, 3>& mean,
-                            const std::array<float, 3>& std, const Weights& weights, Element type) {
+PackedWeights PackWeights(const BackboneConfig& config, const std::array<float, 3>& mean,
+                          const std::array<float, 3>& std, const Weights& weights, Element type) {
   Packer packer(weights, type);
-  PackedBackbone packed;
+  PackedWeights packed;
   for (int channel = 0; channel < 3; ++channel) {
     const float middle = 255.0F * mean[channel];
     packed.centre[channel] = std::clamp(std::nearbyint(middle), 0.0F, 255.0F);

@@ -47,7 +47,7 @@ struct PatchAt {
   size_t bias = kNone;
 };
 
-struct PackedBackbone {
+struct PackedWeights {
   std::vector<uint8_t> bytes;
   std::vector<LayerAt> layers;
   PatchAt pictures;  // for bytes less `centre`: the normalisation is folded in (GatherPatches)
@@ -61,8 +61,8 @@ struct PackedBackbone {
 };
 
 // `config`: of clips (its still images read the same weights). Throws std::bad_alloc.
-PackedBackbone PackBackbone(const BackboneConfig& config, const std::array<float, 3>& mean,
-                            const std::array<float, 3>& std, const Weights& weights, Element type);
+PackedWeights PackWeights(const BackboneConfig& config, const std::array<float, 3>& mean,
+                          const std::array<float, 3>& std, const Weights& weights, Element type);
 
 uint16_t ToBf16(float value);  // to nearest, halves to even
 

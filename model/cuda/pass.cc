@@ -12,11 +12,6 @@
 namespace scanline::cuda {
 namespace {
 
-absl::Status Upload(const void* from, size_t bytes, DeviceMemory* to) {
-  SCANLINE_RETURN_IF_ERROR(to->Reserve(bytes));
-  return CudaStatus(cudaMemcpy(to->get(), from, bytes, cudaMemcpyHostToDevice), "a copy");
-}
-
 // Row i in order `to` is row from[i] in order `from_order`.
 std::vector<int> RowsFrom(ScanOrder from_order, ScanOrder to, const BackboneConfig& config) {
   std::vector<int> from(config.tokens());
@@ -39,51 +34,47 @@ const T* Pass::Weight(size_t at) const {
 
 absl::Status Pass::MakePositions(const Tensor& pos_embed) {
   const int side = GridOf(pos_embed);
-  if (config_.rows() == side && config_.columns() == side) {
-    return Upload(pos_embed.data.get(), pos_embed.size() * sizeof(float), &positions_);
-  }
-  const Tensor resized = ResizeGrid(pos_embed, config_.rows(), config_.columns());
-  return Upload(resized.data.get(), resized.size() * sizeof(float), &positions_);
+  const bool fits = config_.rows() == side && config_.columns() == side;
+  const Tensor resized = fits ? Tensor{} : ResizeGrid(pos_embed, config_.rows(), config_.columns());
+  const Tensor& positions = fits ? pos_embed : resized;
+  SCANLINE_ASSIGN_OR_RETURN(
+      positions_, setting_.device->Upload(positions.data.get(), positions.size() * sizeof(float)));
+  return absl::OkStatus();
 }
 
 absl::Status Pass::MakeOrders() {
   if (config_.scan_order != ScanOrder::kAlternating) return absl::OkStatus();
-  for (auto [to, memory] : {std::make_pair(ScanOrder::kTemporalFirst, &to_temporal_),
-                            std::make_pair(ScanOrder::kSpatialFirst, &to_spatial_)}) {
-    const ScanOrder from =
-        to == ScanOrder::kTemporalFirst ? ScanOrder::kSpatialFirst : ScanOrder::kTemporalFirst;
+  const auto upload = [&](ScanOrder from, ScanOrder to) {
     const std::vector<int> rows = RowsFrom(from, to, config_);
-    SCANLINE_RETURN_IF_ERROR(Upload(rows.data(), rows.size() * sizeof(int), memory));
-  }
+    return setting_.device->Upload(rows.data(), rows.size() * sizeof(int));
+  };
+  SCANLINE_ASSIGN_OR_RETURN(to_temporal_,
+                            upload(ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst));
+  SCANLINE_ASSIGN_OR_RETURN(to_spatial_,
+                            upload(ScanOrder::kTemporalFirst, ScanOrder::kSpatialFirst));
   return absl::OkStatus();
 }
 
 absl::Status Pass::MakeProducts() {
   const int tokens = config_.tokens();
-  const auto make = [&](const GemmShape& shape, std::unique_ptr<Gemm>* to) -> absl::Status {
-    SCANLINE_ASSIGN_OR_RETURN(Gemm made,
-                              Gemm::Make(*setting_.lt, setting_.handle, shape, kTunedViews));
-    *to = std::make_unique<Gemm>(std::move(made));
-    return absl::OkStatus();
-  };
-  SCANLINE_RETURN_IF_ERROR(make({.rows = tokens - 1,
-                                 .columns = config_.embed_dim,
-                                 .inner = static_cast<int>(PatchLength(config_)),
-                                 .type = setting_.type,
-                                 .out_float = true},
-                                &patch_embed_));
-  SCANLINE_RETURN_IF_ERROR(make({.rows = tokens,
-                                 .columns = 2 * config_.d_inner(),
-                                 .inner = config_.embed_dim,
-                                 .type = setting_.type},
-                                &in_proj_));
-  return make({.rows = tokens,
-               .columns = config_.embed_dim,
-               .inner = config_.d_inner(),
-               .type = setting_.type,
-               .out_float = true,
-               .add = true},
-              &out_proj_);
+  SCANLINE_ASSIGN_OR_RETURN(
+      patch_embed_, setting_.device->MakeProduct({.rows = tokens - 1,
+                                                  .columns = config_.embed_dim,
+                                                  .inner = static_cast<int>(PatchLength(config_)),
+                                                  .type = setting_.type,
+                                                  .out_float = true}));
+  SCANLINE_ASSIGN_OR_RETURN(in_proj_,
+                            setting_.device->MakeProduct({.rows = tokens,
+                                                          .columns = 2 * config_.d_inner(),
+                                                          .inner = config_.embed_dim,
+                                                          .type = setting_.type}));
+  SCANLINE_ASSIGN_OR_RETURN(out_proj_, setting_.device->MakeProduct({.rows = tokens,
+                                                                     .columns = config_.embed_dim,
+                                                                     .inner = config_.d_inner(),
+                                                                     .type = setting_.type,
+                                                                     .out_float = true,
+                                                                     .add = true}));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Pass>> Pass::Make(const PassSetting& setting,
@@ -105,7 +96,7 @@ PassAt Pass::Place(int bucket) const {
 }
 
 absl::Status Pass::Gather(const uint8_t* pictures, const int* areas, int bucket, uint8_t* arena,
-                          cudaStream_t stream) const {
+                          CUstream_st* stream) const {
   GatherPatches op{.type = setting_.type,
                    .batch = bucket,
                    .frames = config_.frames,
@@ -120,16 +111,16 @@ absl::Status Pass::Gather(const uint8_t* pictures, const int* areas, int bucket,
     op.centre[channel] = setting_.packed->centre[channel];
     op.padding[channel] = setting_.packed->padding[channel];
   }
-  return CudaStatus(LaunchGatherPatches(op, stream), "patches");
+  return LaunchStatus(LaunchGatherPatches(op, stream), "patches");
 }
 
 absl::Status Pass::Embed(bool values, const PassAt& at, int bucket, uint8_t* arena,
-                         cudaStream_t stream) const {
+                         CUstream_st* stream) const {
   const PatchAt& patch = values ? setting_.packed->values : setting_.packed->pictures;
   SCANLINE_RETURN_IF_ERROR(patch_embed_->Run(arena + at.patch_rows, Weight<uint8_t>(patch.weight),
                                              arena + at.patches, bucket, stream));
   const bool temporal = LayerOrder(config_.scan_order, 0) == ScanOrder::kTemporalFirst;
-  return CudaStatus(
+  return LaunchStatus(
       LaunchEmbed({.batch = bucket,
                    .steps = config_.steps(),
                    .cells = config_.cells(),
@@ -150,13 +141,13 @@ const int* Pass::Move(ScanOrder to, Stream* stream) const {
   if (stream->order == to) return nullptr;
   stream->order = to;
   std::swap(stream->at, stream->spare);
-  const DeviceMemory& rows = to == ScanOrder::kTemporalFirst ? to_temporal_ : to_spatial_;
+  const auto& rows = to == ScanOrder::kTemporalFirst ? to_temporal_ : to_spatial_;
   return reinterpret_cast<const int*>(rows.get());
 }
 
 // conv, projections, scan and gate of normed -> y[0].
 absl::Status Pass::Mix(const LayerAt& layer, const PassAt& at, int bucket, uint8_t* arena,
-                       cudaStream_t stream) const {
+                       CUstream_st* stream) const {
   const MixerConfig& mixer = config_.mixer;
   const int inner = config_.d_inner();
   const bool raw = mixer.scan_input == MixerConfig::ScanInput::kRaw;
@@ -199,26 +190,26 @@ absl::Status Pass::Mix(const LayerAt& layer, const PassAt& at, int bucket, uint8
   };
   direct(layer.forward, 0, &project.forward, &scan.forward);
   direct(layer.backward, 1, &project.backward, &scan.backward);
-  SCANLINE_RETURN_IF_ERROR(CudaStatus(LaunchProject(project, stream), "the projections"));
-  SCANLINE_RETURN_IF_ERROR(CudaStatus(LaunchScan(scan, stream), "the scan"));
+  SCANLINE_RETURN_IF_ERROR(LaunchStatus(LaunchProject(project, stream), "the projections"));
+  SCANLINE_RETURN_IF_ERROR(LaunchStatus(LaunchScan(scan, stream), "the scan"));
   const size_t z = at.xz + inner * SizeOf(setting_.type);
-  return CudaStatus(LaunchGate({.type = setting_.type,
-                                .rows = bucket * config_.tokens(),
-                                .inner = inner,
-                                .forward = arena + at.y[0],
-                                .backward = arena + at.y[1],
-                                .z = mixer.gate ? arena + z : nullptr,
-                                .z_stride = ptrdiff_t{2} * inner,
-                                .out = arena + at.y[0]},
-                               stream),
-                    "the gate");
+  return LaunchStatus(LaunchGate({.type = setting_.type,
+                                  .rows = bucket * config_.tokens(),
+                                  .inner = inner,
+                                  .forward = arena + at.y[0],
+                                  .backward = arena + at.y[1],
+                                  .z = mixer.gate ? arena + z : nullptr,
+                                  .z_stride = ptrdiff_t{2} * inner,
+                                  .out = arena + at.y[0]},
+                                 stream),
+                      "the gate");
 }
 
 absl::Status Pass::RunLayer(const LayerAt& layer, const PassAt& at, ScanOrder order, int bucket,
-                            uint8_t* arena, cudaStream_t stream, Stream* residual) const {
+                            uint8_t* arena, CUstream_st* stream, Stream* residual) const {
   const float* before = Floats(arena, residual->at);
   const int* from = Move(order, residual);
-  SCANLINE_RETURN_IF_ERROR(CudaStatus(
+  SCANLINE_RETURN_IF_ERROR(LaunchStatus(
       LaunchAddNorm({.out_type = setting_.type,
                      .batch = bucket,
                      .length = config_.tokens(),
@@ -241,7 +232,7 @@ absl::Status Pass::RunLayer(const LayerAt& layer, const PassAt& at, ScanOrder or
                         bucket, stream);
 }
 
-absl::Status Pass::RunLayers(bool values, int bucket, uint8_t* arena, cudaStream_t stream) const {
+absl::Status Pass::RunLayers(bool values, int bucket, uint8_t* arena, CUstream_st* stream) const {
   const PassAt at = Place(bucket);
   SCANLINE_RETURN_IF_ERROR(Embed(values, at, bucket, arena, stream));
   Stream residual{at.residual, at.moved, LayerOrder(config_.scan_order, 0)};
@@ -260,24 +251,24 @@ Pass::Stream Pass::StreamAfterLayers(const PassAt& at) const {
 }
 
 absl::Status Pass::FinalNorm(int rows, int bucket, uint8_t* arena, float* out,
-                             cudaStream_t stream) const {
+                             CUstream_st* stream) const {
   Stream residual = StreamAfterLayers(Place(bucket));
   const float* before = Floats(arena, residual.at);
   const int* from = Move(OutputOrder(config_.scan_order), &residual);
-  return CudaStatus(LaunchAddNorm({.out_type = Element::kFloat32,
-                                   .batch = bucket,
-                                   .length = config_.tokens(),
-                                   .rows = rows,
-                                   .dim = config_.embed_dim,
-                                   .layer_norm = config_.norm == NormKind::kLayer,
-                                   .eps = config_.norm_eps,
-                                   .residual = before,
-                                   .from = from,
-                                   .weight = Weight<float>(setting_.packed->final_weight),
-                                   .bias = Weight<float>(setting_.packed->final_bias),
-                                   .out = out},
-                                  stream),
-                    "the final norm");
+  return LaunchStatus(LaunchAddNorm({.out_type = Element::kFloat32,
+                                     .batch = bucket,
+                                     .length = config_.tokens(),
+                                     .rows = rows,
+                                     .dim = config_.embed_dim,
+                                     .layer_norm = config_.norm == NormKind::kLayer,
+                                     .eps = config_.norm_eps,
+                                     .residual = before,
+                                     .from = from,
+                                     .weight = Weight<float>(setting_.packed->final_weight),
+                                     .bias = Weight<float>(setting_.packed->final_bias),
+                                     .out = out},
+                                    stream),
+                      "the final norm");
 }
 
 }  // namespace scanline::cuda

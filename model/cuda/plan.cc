@@ -114,6 +114,12 @@ Reason ReasonOfCudaError(int error) {
   }
 }
 
+absl::Status LaunchStatus(int error, absl::string_view doing) {
+  if (error == 0) return absl::OkStatus();
+  return MakeError(ReasonOfCudaError(error),
+                   absl::StrCat("the GPU failed at ", doing, ": CUDA error ", error));
+}
+
 absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSystem& system) {
   const std::string none =
       !system.built        ? "this program was built without CUDA (preset cuda has it)"

@@ -67,6 +67,9 @@ absl::Status RunInParts(int views, int64_t tokens, TokenCap* cap, PartRunner* ru
 // sticky: every later call of the process fails too, so the worker must go) or INTERNAL. Not for 0.
 Reason ReasonOfCudaError(int error);
 
+// The Status of a launch or another call that returned `error`; OK for 0.
+absl::Status LaunchStatus(int error, absl::string_view doing);
+
 // What the machine has.
 struct CudaSystem {
   bool built = false;  // this program has the CUDA engine
