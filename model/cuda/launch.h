@@ -13,7 +13,7 @@
 // ScanPlan, never on `batch`. Formulas: docs/models.md; specification: model/kernels/ops.h.
 //
 // None of this has run on a GPU yet: it compiles for the listed architectures, and its source is
-// tested on the CPU through tests/model/cuda/simt.h.
+// tested on the CPU through model/cuda/simt.h.
 
 struct CUstream_st;  // What cudaStream_t points to.
 
@@ -70,7 +70,7 @@ struct Embed {
 
 // residual_out = residual + x, out = norm(residual_out) * weight + bias, for the first `rows` rows
 // of each sequence. With `from`, row i of a sequence is made of its row from[i]: a change of scan
-// order. Any dim up to 4096.
+// order. dim is a multiple of 4, up to 1024.
 struct AddNorm {
   Element out_type = Element::kBfloat16;
   int batch = 0;

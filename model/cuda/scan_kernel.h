@@ -1,0 +1,296 @@
+#pragma once
+
+#include "model/cuda/device.h"
+
+// The selective scan as a recurrence in registers. One channel belongs to kLanes neighbouring
+// threads with kState / kLanes states each; the tokens of a tile come to shared memory by
+// asynchronous copies while the tile before is worked on, with one barrier a tile. Per state and
+// token: multiply, ex2, multiply, and two fused multiply-adds, of which ex2 is the bound.
+//
+// With chunks, ScanPass::kStates runs first and gives for each chunk but the last its state from 0
+// and its sum of dt, whose exponential carries a state across it; then each chunk of an output
+// pass folds those before it into the state that it starts with.
+
+namespace scanline::cuda {
+
+inline constexpr int kScanThreads = 128;
+
+// kVariant is kOutput with masked backward or cumulative residual, which cost two instructions
+// more.
+enum class ScanPass { kStates, kOutput, kVariant };
+
+// Where chunks leave their ends: states [batch * 2][chunks - 1][inner][state], then sums of dt
+// [batch * 2][chunks - 1][inner].
+SCANLINE_DEVICE size_t ScanSumsAt(const Scan& op) {
+  return size_t{2} * op.batch * (op.plan.chunks - 1) * op.inner * op.state;
+}
+
+template <typename T, int kLanes, int kState>
+struct ScanTile {
+  static constexpr int kChannels = kScanThreads / kLanes;
+  static constexpr int kSteps = sizeof(T) == 4 ? 16 : 32;
+
+  T u[kSteps][kChannels];
+  T dt[kSteps][kChannels];
+  float bc[kSteps][2 * kState];
+};
+
+template <typename T, int kLanes, int kState>
+struct ScanShared {
+  alignas(16) ScanTile<T, kLanes, kState> tile[2];
+};
+
+// What one block works on: steps [begin, end) of one direction of one sequence.
+struct ScanWork {
+  bool backward;
+  int chunk;
+  int begin;
+  int end;
+  int first_channel;
+  size_t row;  // of the sequence's first token
+};
+
+SCANLINE_DEVICE ScanWork MakeScanWork(const Scan& op, int channels, int steps) {
+  const int chunks = op.plan.chunks;
+  const int rows = gridDim.y / op.batch;  // chunks of this pass
+  const int sequence = static_cast<int>(blockIdx.y) / rows;
+  ScanWork work;
+  work.backward = blockIdx.z == 1;
+  work.chunk = static_cast<int>(blockIdx.y) % rows;
+  const int tiles = (op.length + steps - 1) / steps;
+  const int share = (tiles + chunks - 1) / chunks * steps;
+  work.begin = work.chunk * share < op.length ? work.chunk * share : op.length;
+  work.end = work.begin + share < op.length ? work.begin + share : op.length;
+  work.first_channel = static_cast<int>(blockIdx.x) * channels;
+  work.row = static_cast<size_t>(sequence) * op.length;
+  return work;
+}
+
+SCANLINE_DEVICE size_t RowOfStep(const Scan& op, const ScanWork& work, int step) {
+  return work.row + (work.backward ? op.length - 1 - step : step);
+}
+
+// Steps begin.. of the work; what lies beyond its end or beside its channels is zero, so that dt
+// leaves the state as it is.
+template <typename T, int kLanes, int kState>
+SCANLINE_DEVICE void LoadTile(const Scan& op, const ScanWork& work, int begin,
+                              ScanTile<T, kLanes, kState>& tile) {
+  using Tile = ScanTile<T, kLanes, kState>;
+  constexpr int kPerCopy = 16 / static_cast<int>(sizeof(T));
+  constexpr int kRowCopies = Tile::kChannels / kPerCopy;
+  // Selected one by one: an array of parameters under a run-time index would live in memory.
+  const T* u = static_cast<const T*>(work.backward ? op.backward.u : op.forward.u);
+  const T* dt = static_cast<const T*>(work.backward ? op.backward.dt : op.forward.dt);
+  const float* bc = work.backward ? op.backward.bc : op.forward.bc;
+  SCANLINE_UNROLL
+  for (int i = 0; i < Tile::kSteps * kRowCopies; i += kScanThreads) {
+    const int at = i + static_cast<int>(threadIdx.x);
+    const int step = at / kRowCopies;
+    const int column = at % kRowCopies * kPerCopy;
+    const bool valid = begin + step < work.end && work.first_channel + column < op.inner;
+    const size_t row = valid ? RowOfStep(op, work, begin + step) : work.row;
+    const int channel = valid ? work.first_channel + column : 0;
+    CopyAsync(&tile.u[step][column], u + row * op.u_stride + channel, valid);
+    CopyAsync(&tile.dt[step][column], dt + row * op.inner + channel, valid);
+  }
+  constexpr int kBcCopies = 2 * kState / 4;
+  SCANLINE_UNROLL
+  for (int i = 0; i < Tile::kSteps * kBcCopies; i += kScanThreads) {
+    const int at = i + static_cast<int>(threadIdx.x);
+    if (at >= Tile::kSteps * kBcCopies) break;
+    const int step = at / kBcCopies;
+    const int column = at % kBcCopies * 4;
+    const bool valid = begin + step < work.end;
+    const size_t row = valid ? RowOfStep(op, work, begin + step) : work.row;
+    CopyAsync(&tile.bc[step][column], bc + row * 2 * kState + column, valid);
+  }
+}
+
+template <typename T, int kStates>
+SCANLINE_DEVICE void StartState(const Scan& op, const ScanWork& work, int channel,
+                                float (&h)[kStates]) {
+  const T* u = static_cast<const T*>(work.backward ? op.backward.u : op.forward.u);
+  const bool from_token = op.first_token_init && work.chunk == 0 && channel < op.inner;
+  const float start =
+      from_token ? ToFloat(u[RowOfStep(op, work, 0) * op.u_stride + channel]) : 0.0F;
+  SCANLINE_UNROLL
+  for (int n = 0; n < kStates; ++n) h[n] = start;
+}
+
+// The state that the chunks before leave.
+template <int kStates, int kState>
+SCANLINE_DEVICE void FoldChunks(const Scan& op, const ScanWork& work, int channel, int first_state,
+                                const float (&a)[kStates], float (&h)[kStates]) {
+  if (channel >= op.inner) return;
+  const int sequence = static_cast<int>(blockIdx.y) / op.plan.chunks;
+  const int way = 2 * sequence + (work.backward ? 1 : 0);
+  const float* sums = op.workspace + ScanSumsAt(op);
+  for (int chunk = 0; chunk < work.chunk; ++chunk) {
+    const size_t at =
+        (static_cast<size_t>(way) * (op.plan.chunks - 1) + chunk) * op.inner + channel;
+    const float* end = op.workspace + at * kState + first_state;
+    const float dt = sums[at];
+    SCANLINE_UNROLL
+    for (int n = 0; n < kStates; ++n) h[n] = Fma(Ex2(dt * a[n]), h[n], end[n]);
+  }
+}
+
+template <int kStates, int kState>
+SCANLINE_DEVICE void StoreEnd(const Scan& op, const ScanWork& work, int channel, int first_state,
+                              float dt_sum, const float (&h)[kStates]) {
+  if (channel >= op.inner) return;
+  const int sequence = static_cast<int>(blockIdx.y) / (op.plan.chunks - 1);
+  const int way = 2 * sequence + (work.backward ? 1 : 0);
+  const size_t at =
+      (static_cast<size_t>(way) * (op.plan.chunks - 1) + work.chunk) * op.inner + channel;
+  float* end = op.workspace + at * kState + first_state;
+  SCANLINE_UNROLL
+  for (int n = 0; n < kStates; ++n) end[n] = h[n];
+  if (first_state == 0) op.workspace[ScanSumsAt(op) + at] = dt_sum;
+}
+
+// The sums over a channel's lanes of the partial y of four steps. Lane l of kLanes ends with the
+// sums of steps l, l + kLanes, ... of the four, in y[0], y[1], ...
+template <int kLanes>
+SCANLINE_DEVICE void SumLanes(int lane, float (&y)[4]) {
+  if constexpr (kLanes == 2) {
+    const bool odd = lane == 1;
+    const float first = odd ? y[0] : y[1];
+    const float second = odd ? y[2] : y[3];
+    y[0] = (odd ? y[1] : y[0]) + ShuffleXor(first, 1);
+    y[1] = (odd ? y[3] : y[2]) + ShuffleXor(second, 1);
+  }
+  if constexpr (kLanes == 4) {
+    const bool high = lane >= 2;
+    const bool odd = lane % 2 == 1;
+    const float first = high ? y[0] : y[2];
+    const float second = high ? y[1] : y[3];
+    const float even_sum = (high ? y[2] : y[0]) + ShuffleXor(first, 2);
+    const float odd_sum = (high ? y[3] : y[1]) + ShuffleXor(second, 2);
+    const float third = odd ? even_sum : odd_sum;
+    y[0] = (odd ? odd_sum : even_sum) + ShuffleXor(third, 1);
+  }
+}
+
+template <typename T, int kLanes, int kState, ScanPass kPass>
+__global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
+  using Tile = ScanTile<T, kLanes, kState>;
+  constexpr int kStates = kState / kLanes;
+  constexpr int kStep = 4;  // steps at a time
+  using Shared = ScanShared<T, kLanes, kState>;
+  SCANLINE_SHARED(Shared, shared);
+  const ScanWork work = MakeScanWork(op, Tile::kChannels, Tile::kSteps);
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int place = static_cast<int>(threadIdx.x) / kLanes;  // of the channel in the tile
+  const int channel = work.first_channel + place;
+  const int first_state = lane * kStates;
+  const bool alive = channel < op.inner;
+  const float* decays = work.backward ? op.backward.a : op.forward.a;
+  const float* skips = work.backward ? op.backward.d : op.forward.d;
+  T* out = static_cast<T*>(work.backward ? op.backward.y : op.forward.y);
+  const float skip = alive ? skips[channel] : 0.0F;
+  const bool masked = kPass == ScanPass::kVariant && op.mask_backward && work.backward;
+  const bool cumulative = kPass == ScanPass::kVariant && op.cumulative;
+
+  float a[kStates];
+  float h[kStates];
+  SCANLINE_UNROLL
+  for (int n = 0; n < kStates; ++n) {
+    a[n] = alive ? decays[static_cast<size_t>(channel) * kState + first_state + n] * kLog2E : 0.0F;
+  }
+  StartState<T>(op, work, channel, h);
+  if constexpr (kPass != ScanPass::kStates) {
+    FoldChunks<kStates, kState>(op, work, channel, first_state, a, h);
+  }
+  float earlier = 0.0F;  // sum of the u before
+  float dt_sum = 0.0F;
+
+  if (work.begin < work.end) LoadTile(op, work, work.begin, shared.tile[0]);
+  int turn = 0;
+  SCANLINE_NO_UNROLL
+  for (int begin = work.begin; begin < work.end; begin += Tile::kSteps, turn ^= 1) {
+    CopyWait();
+    SyncBlock();  // The tile is there for all, and nobody reads the other one any more.
+    if (begin + Tile::kSteps < work.end) {
+      LoadTile(op, work, begin + Tile::kSteps, shared.tile[turn ^ 1]);
+    }
+    const Tile& tile = shared.tile[turn];
+    const int steps = work.end - begin < Tile::kSteps ? work.end - begin : Tile::kSteps;
+    SCANLINE_NO_UNROLL
+    for (int step = 0; step < steps; step += kStep) {
+      float y[kStep];
+      SCANLINE_UNROLL
+      for (int i = 0; i < kStep; ++i) {
+        const float u = ToFloat(tile.u[step + i][place]);
+        const float dt = ToFloat(tile.dt[step + i][place]);
+        const float dtu = dt * u;
+        const float* bc = tile.bc[step + i];
+        y[i] = 0.0F;
+        SCANLINE_UNROLL
+        for (int n = 0; n < kStates; n += kStates < 4 ? kStates : 4) {
+          constexpr int kVector = kStates < 4 ? kStates : 4;
+          const auto b = LoadVector<4 * kVector>(bc + first_state + n);
+          const auto c = LoadVector<4 * kVector>(bc + kState + first_state + n);
+          SCANLINE_UNROLL
+          for (int j = 0; j < kVector; ++j) {
+            const float decay = Ex2(dt * a[n + j]);
+            if constexpr (kPass == ScanPass::kVariant) {
+              const float carried = decay * (h[n + j] + earlier);
+              h[n + j] = Fma(dtu, b.at[j], carried);
+              y[i] = Fma(c.at[j], masked ? carried : h[n + j], y[i]);
+            } else {
+              h[n + j] = Fma(decay, h[n + j], dtu * b.at[j]);
+              if constexpr (kPass == ScanPass::kOutput) y[i] = Fma(c.at[j], h[n + j], y[i]);
+            }
+          }
+        }
+        if constexpr (kPass == ScanPass::kStates) dt_sum += dt;
+        if (cumulative) earlier += u;
+      }
+      if constexpr (kPass == ScanPass::kStates) continue;
+      SumLanes<kLanes>(lane, y);
+      SCANLINE_UNROLL
+      for (int i = 0; i < kStep / kLanes; ++i) {
+        const int mine = step + i * kLanes + lane;
+        const float read = masked && begin + mine == 0 ? 0.0F : y[i];
+        const float value = Fma(skip, ToFloat(tile.u[mine][place]), read);
+        if (alive && mine < steps) {
+          out[RowOfStep(op, work, begin + mine) * op.inner + channel] = FromFloat<T>(value);
+        }
+      }
+    }
+  }
+  if constexpr (kPass == ScanPass::kStates) {
+    StoreEnd<kStates, kState>(op, work, channel, first_state, dt_sum, h);
+  }
+}
+
+// Both passes for activations of type T; op is checked.
+template <typename T>
+int LaunchScanOf(const Scan& op, CUstream_st* stream);
+
+template <typename T, int kLanes, int kState>
+int LaunchScanKernels(const Scan& op, CUstream_st* stream) {
+  constexpr int kChannels = kScanThreads / kLanes;
+  const auto blocks = static_cast<unsigned>((op.inner + kChannels - 1) / kChannels);
+  const auto batch = static_cast<unsigned>(op.batch);
+  const auto chunks = static_cast<unsigned>(op.plan.chunks);
+  if (chunks > 1) {
+    const int error = Launch(ScanKernel<T, kLanes, kState, ScanPass::kStates>,
+                             {blocks, batch * (chunks - 1), 2}, kScanThreads, op, stream);
+    if (error != cudaSuccess) return error;
+  }
+  const bool variant = op.mask_backward || op.cumulative;
+  return Launch(variant ? ScanKernel<T, kLanes, kState, ScanPass::kVariant>
+                        : ScanKernel<T, kLanes, kState, ScanPass::kOutput>,
+                {blocks, batch * chunks, 2}, kScanThreads, op, stream);
+}
+
+template <typename T, int kState>
+int LaunchScanLanes(const Scan& op, CUstream_st* stream) {
+  if (op.plan.lanes == 1) return LaunchScanKernels<T, 1, kState>(op, stream);
+  if (op.plan.lanes == 2) return LaunchScanKernels<T, 2, kState>(op, stream);
+  return LaunchScanKernels<T, 4, kState>(op, stream);
+}
+
+}  // namespace scanline::cuda
