@@ -279,12 +279,13 @@ absl::StatusOr<EngineInfo> ResolveEngine(const PredictorOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(
     std::shared_ptr<const ModelBundle> bundle, const PredictorOptions& options) {
-  SCANLINE_ASSIGN_OR_RETURN(const EngineInfo engine, ResolveEngine(options));
+  const absl::StatusOr<EngineInfo> engine = ResolveEngine(options);
+  if (!engine.ok()) return engine.status();
   std::unique_ptr<Predictor> predictor;
   SCANLINE_RETURN_IF_ERROR(NoThrow([&]() -> absl::Status {
     auto made = std::make_unique<CpuPredictor>(
-        std::move(bundle), *FindKernels(engine.kernel),
-        engine.precision == "bf16" ? Precision::kBf16 : Precision::kFp32, engine.threads);
+        std::move(bundle), *FindKernels(engine->kernel),
+        engine->precision == "bf16" ? Precision::kBf16 : Precision::kFp32, engine->threads);
     SCANLINE_RETURN_IF_ERROR(made->MakeTextTower());
     predictor = std::move(made);
     return absl::OkStatus();

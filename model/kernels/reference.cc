@@ -123,16 +123,18 @@ float PackedLinear::Finished(float sum, int column) const {
 }
 
 void PackedLinearReference(const PackedLinear& op) {
-  const int end = std::min(op.columns, op.panel_end * kPanel);
   for (int row = 0; row < op.rows; ++row) {
-    for (int column = op.panel_begin * kPanel; column < end; ++column) {
-      const float* w =
-          op.weight + static_cast<ptrdiff_t>(column / kPanel) * op.inner * kPanel + column % kPanel;
-      float sum = 0;
+    for (int panel = op.panel_begin; panel < op.panel_end; ++panel) {
+      const float* w = op.weight + static_cast<ptrdiff_t>(panel) * op.inner * kPanel;
+      float sums[kPanel] = {};
       for (int k = 0; k < op.inner; ++k) {
-        sum = std::fma(op.x[op.XAt(row, k)], w[static_cast<ptrdiff_t>(k) * kPanel], sum);
+        const float x = op.x[op.XAt(row, k)];
+        for (float& sum : sums) sum = std::fma(x, *w++, sum);
       }
-      op.out[op.OutAt(row, column)] = op.Finished(sum, column);
+      for (int column = panel * kPanel; column < std::min(op.columns, (panel + 1) * kPanel);
+           ++column) {
+        op.out[op.OutAt(row, column)] = op.Finished(sums[column % kPanel], column);
+      }
     }
   }
 }

@@ -71,7 +71,8 @@ TEST_P(RealModel, GivesTheSameTraceAndLogits) {
   }
 
   const auto rows = file.at("rows").values<int64_t>();
-  Backbone backbone(config, weights, *std::get<1>(GetParam()));
+  Team team(2);  // The scalar kernels take a while.
+  Backbone backbone(config, weights, *std::get<1>(GetParam()), {.team = &team});
   PatchesFromVideo(video.data(), config, backbone.patches());
   BackboneTrace trace;
   const auto pooled = RunPooled(backbone, &trace);
