@@ -14,7 +14,12 @@ set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE} CACHE FILEPATH "nvcc")
 set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100-real 120 CACHE STRING
     "Architectures of the kernels")
 set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O3 -lineinfo")
+string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr")  # launch.h, in kernels
 set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 enable_language(CUDA)
-# CMake 3.25 does not know that nvcc 13 takes it.
-string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")
+# CMake 3.25 does not know that nvcc takes C++20.
+foreach(kind STANDARD EXTENSION)
+  if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)
+    set(CMAKE_CUDA20_${kind}_COMPILE_OPTION -std=c++20)
+  endif()
+endforeach()
