@@ -76,8 +76,9 @@ struct SourceInfo {
 // One sampled frame of the source.
 struct SampledFrame {
   int64_t index = 0;  // in display order, from 0
-  std::optional<double>
-      pts_seconds;       // from the first presentation timestamp; empty: the file has none
+  // When it comes on screen, on the time line of windows and keyframes: from the clip's first frame
+  // on, never falling. Of frames that are sent as such, what the caller said, or empty.
+  std::optional<double> seconds;
   bool corrupt = false;  // the decoder concealed damage
 };
 

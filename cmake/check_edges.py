@@ -58,10 +58,12 @@ RULES = {
     "model/checkpoint/": rule("model/checkpoint", "model/config.h", "model/safetensors.h",
                               "model/tensor_spec.h", "model/text_list.h", "base"),
     # What is known of people's boxes without a picture or a network.
-    **{f"model/person/{name}": rule("model/person/anchors.h", "model/person/nms.h",
-                                    "model/person/parts.h", "model/person/person_box.h",
-                                    "model/person/rgb_picture.h", "model/person/tracks.h", "base")
-       for name in ("anchors", "nms", "parts", "person_box", "rgb_picture", "tracks")},
+    **{f"model/person/{name}": rule("model/person/anchors.h", "model/person/association.h",
+                                    "model/person/nms.h", "model/person/parts.h",
+                                    "model/person/person_box.h", "model/person/rgb_picture.h",
+                                    "model/person/tracks.h", "base")
+       for name in ("anchors", "association", "nms", "parts", "person_box", "rgb_picture",
+                    "tracks")},
     "model/kernels/": rule("model/kernels", libraries=["CUDA"], only=True),
     "proto/": rule("proto", libraries=[GRPC]),
     "server/": rule("server", "proto", "base", "decode", "model", libraries=[GRPC]),

@@ -10,9 +10,11 @@
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "decode/early_pictures.h"
+#include "decode/keyframes.h"
 #include "decode/picture.h"
 #include "decode/picture_maker.h"
 #include "decode/sampling_plan.h"
+#include "decode/timeline.h"
 #include "decode/video_reader.h"
 
 namespace scanline {
@@ -23,6 +25,9 @@ constexpr int kMaxWalks = 3;
 
 // Above this share of damaged frames or packets a clip counts as corrupt (docs/errors.md).
 constexpr double kMaxCorruptShare = 0.05;
+
+// Two ways of saying one instant differ by less.
+constexpr double kSameInstant = 1e-6;
 
 absl::Status CheckClipBytes(const FrameSpec& spec, const PictureShape& shape, size_t frames,
                             int64_t limit) {
@@ -94,7 +99,7 @@ class ClipFiller {
                               maker_.Load(wanted, keyframes_.count(wanted.index) != 0));
     if (shape_.width == 0) SCANLINE_RETURN_IF_ERROR(ShapeBy(source, clip));
     SCANLINE_RETURN_IF_ERROR(maker_.Store(shape_, Pixels(slot, clip)));
-    Settle(slot, {wanted.index, wanted.pts_seconds, wanted.corrupt}, source, clip);
+    Settle(slot, {.index = wanted.index, .corrupt = wanted.corrupt}, source, clip);
     ++clip.stats.frames_converted;
     return absl::OkStatus();
   }
@@ -172,6 +177,10 @@ void SetKeyframes(const SamplingPlan& plan, const ClipFiller& pictures, Clip& cl
     clip.keyframes.push_back(
         {planned.seconds, planned.frame, planned.view, source.width, source.height});
   }
+}
+
+void SetTimes(const Timeline& timeline, Clip& clip) {
+  for (SampledFrame& frame : clip.sampled) frame.seconds = timeline.start.at(frame.index);
 }
 
 // An error, or a notice where the caller takes partial clips.
@@ -270,6 +279,7 @@ absl::StatusOr<Clip> DecodeInput(ByteInput& input, const FrameSpec& spec,
     if (!pictures.complete() || plan->DistinctFrames() != pictures.frames()) continue;
     SetViews(*plan, pictures.frames(), clip);
     SetKeyframes(*plan, pictures, clip);
+    SetTimes(reader->timeline(), clip);
     break;
   }
   clip.source.container = reader->container();
@@ -297,10 +307,50 @@ absl::Status CheckFrameKeyframes(const FrameSpec& spec) {
                       keyframes->box_frame, keyframes->seconds.size()));
 }
 
-Keyframe KeyframeOf(const RawFrames& frames, const KeyframeSpec& spec) {
-  const double seconds =
-      frames.offsets_seconds.empty() ? 0 : frames.offsets_seconds[spec.box_frame];
-  return {seconds, spec.box_frame, 0, frames.width, frames.height};
+// From the first frame on. The last one stays as long as the one before it.
+Timeline TimelineOfOffsets(absl::Span<const double> offsets) {
+  Timeline timeline;
+  double step = 0;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    timeline.start.push_back(offsets[i] - offsets[0]);
+    if (i > 0 && offsets[i] > offsets[i - 1]) step = offsets[i] - offsets[i - 1];
+  }
+  timeline.end = offsets.empty() ? 0 : timeline.start.back() + step;
+  return timeline;
+}
+
+// Boxes belong to one frame, so their time has to be nearest to it.
+absl::Status CheckBoxTime(double seconds, const Window& covered, const Timeline& timeline,
+                          int box_frame) {
+  if (seconds < covered.start_seconds - kSameInstant ||
+      seconds > covered.end_seconds + kSameInstant) {
+    return MakeError(
+        Reason::kSegmentOutOfRange,
+        absl::StrFormat("boxes are given for %.3f s; the frames are from %.3f s to %.3f s", seconds,
+                        covered.start_seconds, covered.end_seconds),
+        {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
+  }
+  const int64_t nearest = NearestFrame(timeline, seconds - covered.start_seconds);
+  if (timeline.start[nearest] == timeline.start[box_frame]) return absl::OkStatus();
+  return MakeError(
+      Reason::kFieldInvalid,
+      absl::StrFormat("frames that are sent as such are one window, whose boxes belong to frame "
+                      "%d at %.3f s; boxes are given for %.3f s, where frame %d is",
+                      box_frame, covered.start_seconds + timeline.start[box_frame], seconds,
+                      nearest));
+}
+
+// At the time that the caller says; of frames without times the caller alone knows what it means.
+absl::StatusOr<Keyframe> KeyframeOf(const RawFrames& frames, const KeyframeSpec& spec,
+                                    const Window& covered, const Timeline& timeline) {
+  double seconds = frames.offsets_seconds.empty() ? 0 : frames.offsets_seconds[spec.box_frame];
+  if (!spec.seconds.empty()) {
+    seconds = spec.seconds[0];
+    if (!frames.offsets_seconds.empty()) {
+      SCANLINE_RETURN_IF_ERROR(CheckBoxTime(seconds, covered, timeline, spec.box_frame));
+    }
+  }
+  return Keyframe{seconds, spec.box_frame, 0, frames.width, frames.height};
 }
 
 }  // namespace
@@ -364,10 +414,20 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
         absl::StrFormat("there is one offset a frame or none; %d were sent for %d frames",
                         offsets.size(), frames.count));
   }
-  if (std::any_of(offsets.begin(), offsets.end(), [](double s) { return !std::isfinite(s); })) {
-    return invalid("offsets are finite numbers of seconds");
+  if (std::any_of(offsets.begin(), offsets.end(), [](double s) { return !std::isfinite(s); }) ||
+      !std::is_sorted(offsets.begin(), offsets.end())) {
+    return invalid("offsets are finite, ascending numbers of seconds");
   }
   SCANLINE_RETURN_IF_ERROR(CheckFrameKeyframes(spec));
+  const Timeline timeline = TimelineOfOffsets(offsets);
+  const double first = offsets.empty() ? 0 : offsets.front();
+  const Window covered = {first, first + timeline.end};
+  std::vector<Keyframe> keyframes;
+  if (spec.sampling.keyframes) {
+    SCANLINE_ASSIGN_OR_RETURN(const Keyframe keyframe,
+                              KeyframeOf(frames, *spec.sampling.keyframes, covered, timeline));
+    keyframes.push_back(keyframe);
+  }
   SCANLINE_ASSIGN_OR_RETURN(const PictureShape shape, ShapeOf(spec, {frames.width, frames.height}));
   SCANLINE_RETURN_IF_ERROR(CheckClipBytes(spec, shape, frames.count, limits.max_clip_bytes));
 
@@ -376,7 +436,7 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
   SetShape(shape, clip);
   clip.pixels.resize(static_cast<size_t>(frames.count) * spec.spatial_views * clip.picture_bytes());
   SamplingPlan plan;
-  plan.windows = {{0, offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end())}};
+  plan.windows = {covered};
   plan.views = {{}};
   std::vector<int64_t> order;
   for (int i = 0; i < frames.count; ++i) {
@@ -385,13 +445,13 @@ absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& sp
     SCANLINE_RETURN_IF_ERROR(MakePictures(
         spec, frame, shape, clip.pixels.data() + i * clip.spatial_views * clip.picture_bytes()));
     clip.sampled.push_back({.index = i});
-    if (!offsets.empty()) clip.sampled.back().pts_seconds = offsets[i];
+    if (!offsets.empty()) clip.sampled.back().seconds = offsets[i];
     order.push_back(i);
   }
   plan.views[0].frames = order;
   SetViews(plan, order, clip);
-  if (spec.sampling.keyframes)
-    clip.keyframes.push_back(KeyframeOf(frames, *spec.sampling.keyframes));
+  clip.keyframes = std::move(keyframes);
+  clip.source.duration_seconds = timeline.end;
   clip.source.width = frames.width;
   clip.source.height = frames.height;
   clip.source.frames = frames.count;

@@ -70,11 +70,14 @@ struct RawFrames {
   int width = 0;
   int height = 0;
   absl::Span<const uint8_t> rgb;
-  absl::Span<const double> offsets_seconds;  // one a frame, or none
+  absl::Span<const double> offsets_seconds;  // one a frame, ascending, or none
 };
 
 // The frames as they are, resized and cropped, not sampled again: one view (times the spatial
-// views), one window. `count` must be spec.sampling.frames.
+// views), one window. `count` must be spec.sampling.frames. Times are the caller's: from the first
+// offset until the last frame, which stays as long as the one before it, has left. A keyframe's
+// time outside of that is SEGMENT_OUT_OF_RANGE, one nearer to another frame than to box_frame
+// FIELD_INVALID; without offsets it is taken as it is.
 absl::StatusOr<Clip> ClipFromFrames(const RawFrames& frames, const FrameSpec& spec,
                                     const DecodeLimits& limits);
 

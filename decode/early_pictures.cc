@@ -115,8 +115,7 @@ absl::Status EarlyPictures::Run(ByteInput& input, const FrameSpec& spec, const D
     const auto index = static_cast<int64_t>(pts.size()) - 1;
     const Wish wish = (*wants)(index, seconds(pts.back()), end);
     if (wish == Wish::kNo) return absl::OkStatus();
-    const WantedFrame wanted = DescribeFrame(*demuxer, *held, index, pts.back(), pts.front(),
-                                             /*corrupt=*/false);
+    const WantedFrame wanted = DescribeFrame(*demuxer, *held, index, /*corrupt=*/false);
     SCANLINE_ASSIGN_OR_RETURN(const PictureSource source,
                               maker.Load(wanted, wish == Wish::kKeyframe));
     watch_seconds_ += maker.TakeWatchSeconds();
@@ -133,7 +132,7 @@ absl::Status EarlyPictures::Run(ByteInput& input, const FrameSpec& spec, const D
     picture.keyframe = wish == Wish::kKeyframe;
     picture.pixels.resize(bytes);
     SCANLINE_RETURN_IF_ERROR(maker.Store(shape, picture.pixels.data()));
-    picture.sampled = {index, wanted.pts_seconds, /*corrupt=*/false};
+    picture.sampled = {.index = index};
     ++frames_converted_;
     return absl::OkStatus();
   };

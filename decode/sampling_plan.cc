@@ -134,7 +134,9 @@ absl::Status AddKeyframes(const SamplingSpec& spec, const Segment& segment,
           absl::StrFormat("boxes are given for %.3f s; the clip, or the part of it that "
                           "is looked at, is from %.3f s to %.3f s",
                           seconds, segment.begin, segment.end),
-          {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)}});
+          {{"duration_seconds", absl::StrFormat("%.6f", timeline.end)},
+           {"first_seconds", absl::StrFormat("%.6f", segment.begin)},
+           {"last_seconds", absl::StrFormat("%.6f", segment.end)}});
     }
     const int64_t frame = std::clamp(NearestFrame(timeline, seconds), segment.first,
                                      segment.first + segment.frames - 1);

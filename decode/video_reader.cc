@@ -68,15 +68,11 @@ Timeline TimelineOf(const AVStream& stream, absl::Span<const int64_t> pts) {
   return BuildTimeline(pts, av_q2d(stream.time_base), std::clamp(step, 1e-4, 1.0));
 }
 
-WantedFrame DescribeFrame(const Demuxer& demuxer, const AVFrame& frame, int64_t index, int64_t pts,
-                          int64_t first_pts, bool corrupt) {
+WantedFrame DescribeFrame(const Demuxer& demuxer, const AVFrame& frame, int64_t index,
+                          bool corrupt) {
   const AVStream& stream = *demuxer.stream();
   WantedFrame wanted;
   wanted.index = index;
-  if (pts != kNoPts && first_pts != kNoPts) {
-    wanted.pts_seconds =
-        (static_cast<double>(pts) - static_cast<double>(first_pts)) * av_q2d(stream.time_base);
-  }
   wanted.corrupt = corrupt;
   wanted.frame = &frame;
   const uint8_t* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
@@ -170,6 +166,12 @@ absl::Status VideoReader::ReadIndex(int64_t max_kept_bytes) {
   return index_.exact ? CheckTimeline() : absl::OkStatus();
 }
 
+std::optional<double> VideoReader::origin_seconds() const {
+  if (first_pts_ == kNoPts) return std::nullopt;
+  return static_cast<double>(first_pts_) * av_q2d(stream().time_base) -
+         timeline_.start.at(first_stamped_);
+}
+
 absl::Status VideoReader::CheckTimeline() {
   if (timeline_.end <= limits_.max_duration_seconds) return absl::OkStatus();
   return MakeError(Reason::kDurationLimit,
@@ -213,14 +215,10 @@ absl::StatusOr<bool> VideoReader::Walk(absl::Span<const int64_t> wanted, const O
   return walked;
 }
 
-absl::Status VideoReader::HandOut(int64_t index, int64_t pts, bool corrupt, const AVFrame& frame,
-                                  const OnFrame& on_frame) {
-  return on_frame(DescribeFrame(*demuxer_, frame, index, pts, first_pts_, corrupt));
-}
-
 void VideoReader::AdoptCount(Timeline timeline, int64_t first_pts) {
   timeline_ = std::move(timeline);
   first_pts_ = first_pts;
+  first_stamped_ = 0;
   counted_ = true;
   packets_lost_ = 0;
 }
@@ -238,8 +236,11 @@ absl::StatusOr<bool> VideoReader::WalkAll(absl::Span<const int64_t> wanted,
     SCANLINE_RETURN_IF_ERROR(CheckBudget());
     ++stats_.frames_walked;
     const int64_t stamp = frame.best_effort_timestamp;
-    if (first_pts_ == kNoPts) first_pts_ = stamp;
     const auto index = static_cast<int64_t>(pts.size());
+    if (first_pts_ == kNoPts) {
+      first_pts_ = stamp;
+      first_stamped_ = index;
+    }
     pts.push_back(stamp);
     if (index >= limits_.max_frames) {
       return MakeError(Reason::kFrameLimit,
@@ -250,7 +251,7 @@ absl::StatusOr<bool> VideoReader::WalkAll(absl::Span<const int64_t> wanted,
     tainted = IsCorrupt(frame) || (tainted && !frame.key_frame);
     if (next == wanted.size() || wanted[next] != index) return absl::OkStatus();
     ++next;
-    return HandOut(index, stamp, tainted, frame, on_frame);
+    return on_frame(DescribeFrame(*demuxer_, frame, index, tainted));
   };
   const auto feed = [&](const AVPacket* packet) -> absl::Status {
     SCANLINE_RETURN_IF_ERROR(CheckBudget());
@@ -299,7 +300,7 @@ absl::StatusOr<bool> VideoReader::WalkNeeded(absl::Span<const int64_t> wanted,
     last_index = index;
     ++delivered;
     if (!std::binary_search(wanted.begin(), wanted.end(), index)) return absl::OkStatus();
-    return HandOut(index, frame.pts, /*corrupt=*/false, frame, on_frame);
+    return on_frame(DescribeFrame(*demuxer_, frame, index, /*corrupt=*/false));
   };
   const auto feed = [&](const AVPacket* packet) -> absl::Status {
     SCANLINE_RETURN_IF_ERROR(CheckBudget());

@@ -24,8 +24,7 @@ namespace scanline {
 
 // A decoded frame that was asked for, on loan for the call.
 struct WantedFrame {
-  int64_t index = 0;  // in display order
-  std::optional<double> pts_seconds;
+  int64_t index = 0;     // in display order
   bool corrupt = false;  // damaged, or since damage no key came
   const AVFrame* frame = nullptr;
   Orientation orientation;
@@ -33,10 +32,9 @@ struct WantedFrame {
   int sample_aspect_den = 1;
 };
 
-// `frame`, number `index` in display order at `pts` (ticks, may be kNoPts), as a walk hands it out;
-// `first_pts`: of the first frame.
-WantedFrame DescribeFrame(const Demuxer& demuxer, const AVFrame& frame, int64_t index, int64_t pts,
-                          int64_t first_pts, bool corrupt);
+// `frame`, number `index` in display order, as a walk hands it out.
+WantedFrame DescribeFrame(const Demuxer& demuxer, const AVFrame& frame, int64_t index,
+                          bool corrupt);
 
 // When frames with these timestamps (display order) of `stream` come on screen.
 Timeline TimelineOf(const AVStream& stream, absl::Span<const int64_t> pts);
@@ -84,10 +82,10 @@ class VideoReader {
   int64_t packets_lost() const { return packets_lost_; }
   int64_t packets() const { return static_cast<int64_t>(index_.packets.size()); }
 
-  // The stream that is read, until the next Walk, and the timestamp of its first displayed frame
-  // (kNoPts where it has none).
+  // The stream that is read, until the next Walk, and when timeline() begins by the container's
+  // clock; empty where no frame has a timestamp.
   const AVStream& stream() const { return *demuxer_->stream(); }
-  int64_t first_pts() const { return first_pts_; }
+  std::optional<double> origin_seconds() const;
 
   std::string container() const { return demuxer_->container(); }
   std::string codec() const { return demuxer_->decoder()->name; }
@@ -101,8 +99,6 @@ class VideoReader {
   absl::StatusOr<FrameDecoder> OpenDecoder() const;
   absl::StatusOr<bool> WalkNeeded(absl::Span<const int64_t> wanted, const OnFrame& on_frame);
   absl::StatusOr<bool> WalkAll(absl::Span<const int64_t> wanted, const OnFrame& on_frame);
-  absl::Status HandOut(int64_t index, int64_t pts, bool corrupt, const AVFrame& frame,
-                       const OnFrame& on_frame);
   absl::Status NoFramesError() const;
   // Calls fn(packet, position) for each packet in decoding order until it says false.
   absl::Status ForEachPacket(const std::function<absl::StatusOr<bool>(AVPacket*, size_t)>& fn);
@@ -119,7 +115,8 @@ class VideoReader {
   std::vector<PacketPtr> kept_;  // all packets, or none
   bool keeps_packets_ = true;
   Timeline timeline_;
-  int64_t first_pts_ = kNoPts;
+  int64_t first_pts_ = kNoPts;  // the first timestamp that there is,
+  int64_t first_stamped_ = 0;   // and the frame that has it
   bool counted_ = false;
   bool cut_ = false;
   int64_t packets_lost_ = 0;

@@ -1,6 +1,7 @@
 #include "model/backbone.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,24 +18,55 @@ const float* OptionalBias(const Weights& weights, const std::string& norm,
   return config.norm == NormKind::kLayer ? weights.Data(norm + ".bias") : nullptr;
 }
 
+std::vector<const float*> Rows(const float* weight, int count, ptrdiff_t length) {
+  std::vector<const float*> rows;
+  for (int i = 0; i < count; ++i) rows.push_back(weight + i * length);
+  return rows;
+}
+
+// w (pixel / 255 - mean) / std + b  =  w / (255 std) (pixel - centre)
+//                                      + (b + w (centre / 255 - mean) / std).
+void FoldPixels(const PixelNorm& norm, const BackboneConfig& config, const Weights& weights,
+                PackedBackbone* packed) {
+  const auto length = static_cast<ptrdiff_t>(PatchLength(config));
+  const ptrdiff_t plane = length / 3;  // of a channel
+  const float* weight = weights.Data("patch_embed.proj.weight");
+  const float* bias = weights.Data("patch_embed.proj.bias");
+  std::vector<float> folded(static_cast<size_t>(config.embed_dim * length));
+  for (ptrdiff_t row = 0; row < config.embed_dim; ++row) {
+    double sum = bias[row];
+    for (ptrdiff_t i = 0; i < length; ++i) {
+      const double mean = norm.mean[i / plane];
+      const double std = norm.std[i / plane];
+      const double w = weight[row * length + i];
+      folded[row * length + i] = static_cast<float>(w / (255 * std));
+      sum += w * (double{kPixelCentre} / 255 - mean) / std;
+    }
+    packed->pixel_bias.push_back(static_cast<float>(sum));
+  }
+  packed->pixel_patches = PackedMatrix(Rows(folded.data(), config.embed_dim, length),
+                                       static_cast<int>(length), Precision::kFp32);
+}
+
 }  // namespace
 
 std::shared_ptr<const PackedBackbone> PackedBackbone::Of(const BackboneConfig& config,
                                                          const Weights& weights,
-                                                         Precision precision) {
+                                                         const PassOptions& options) {
   // By where the weights are: those outlive every copy, so no two share an address.
-  static auto* const copies = new SharedCopies<std::pair<const float*, Precision>, PackedBackbone>;
-  return copies->Get({weights.Data("norm_f.weight"), precision}, [&] {
+  using Key = std::tuple<const float*, Precision, bool>;
+  static auto* const copies = new SharedCopies<Key, PackedBackbone>;
+  const Key key(weights.Data("norm_f.weight"), options.precision, options.pixels.has_value());
+  return copies->Get(key, [&] {
     auto packed = std::make_shared<PackedBackbone>();
     const auto length = static_cast<int>(PatchLength(config));
-    std::vector<const float*> rows;
-    for (int i = 0; i < config.embed_dim; ++i) {
-      rows.push_back(weights.Data("patch_embed.proj.weight") + ptrdiff_t{i} * length);
-    }
-    packed->patches = PackedMatrix(std::move(rows), length, Precision::kFp32);
+    const float* weight = weights.Data("patch_embed.proj.weight");
+    packed->patches =
+        PackedMatrix(Rows(weight, config.embed_dim, length), length, Precision::kFp32);
+    if (options.pixels) FoldPixels(*options.pixels, config, weights, packed.get());
     for (int i = 0; i < config.depth; ++i) {
-      packed->mixers.push_back(
-          PackedMixer::From(weights, absl::StrCat("layers.", i, ".mixer."), config, precision));
+      packed->mixers.push_back(PackedMixer::From(weights, absl::StrCat("layers.", i, ".mixer."),
+                                                 config, options.precision));
     }
     return std::shared_ptr<const PackedBackbone>(std::move(packed));
   });
@@ -45,7 +77,7 @@ Backbone::Backbone(const BackboneConfig& config, const Weights& weights, const K
     : config_(config),
       weights_(weights),
       kernels_(kernels),
-      packed_(PackedBackbone::Of(config, weights, options.precision)),
+      packed_(PackedBackbone::Of(config, weights, options)),
       own_team_(options.team == nullptr ? std::make_unique<Team>(1) : nullptr),
       team_(options.team == nullptr ? *own_team_ : *options.team),
       mixer_(config_, kernels, options.precision, team_) {
@@ -133,14 +165,16 @@ void Backbone::EmbedTile(int tile, float* embedded) {
   const int end = std::min(begin + kTileTokens, config_.tokens() - 1);
   {
     const Timed timed(times_ != nullptr ? &times_->products : nullptr);
-    packed_->patches.Run(kernels_,
-                         {.count = end - begin,
-                          .x = patches() + begin * length,
-                          .x_stride = length,
-                          .bias = weights_.Data("patch_embed.proj.bias"),
-                          .out = embedded,
-                          .out_stride = dim},
-                         nullptr);
+    const PackedMatrix& weight = pixels_ ? packed_->pixel_patches : packed_->patches;
+    weight.Run(
+        kernels_,
+        {.count = end - begin,
+         .x = mixer_.projected() + begin * length,
+         .x_stride = length,
+         .bias = pixels_ ? packed_->pixel_bias.data() : weights_.Data("patch_embed.proj.bias"),
+         .out = embedded,
+         .out_stride = dim},
+        nullptr);
   }
   const Timed timed(times_ != nullptr ? &times_->other : nullptr);
   const float* time = config_.time ? weights_.Data("temporal_pos_embedding") : nullptr;

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "model/mixer.h"
 #include "model/packed_mixer.h"
 #include "model/pass_times.h"
+#include "model/patches.h"
 #include "model/team.h"
 #include "model/weights.h"
 
@@ -27,16 +29,20 @@ struct BackboneTrace {
 // How a pass is run. The default: fp32, on the caller's thread.
 struct PassOptions {
   Precision precision = Precision::kFp32;
-  Team* team = nullptr;  // none: the caller alone
+  Team* team = nullptr;                  // none: the caller alone
+  std::optional<PixelNorm> pixels = {};  // where pictures will be read
 };
 
 // The weights of a backbone as its passes read them, once for all workers of a bundle.
 struct PackedBackbone {
   PackedMatrix patches;
+  PackedMatrix pixel_patches;  // the same for pixels, with the normalisation inside
+  std::vector<float> pixel_bias;
   std::vector<PackedMixer> mixers;  // one a layer
 
   static std::shared_ptr<const PackedBackbone> Of(const BackboneConfig& config,
-                                                  const Weights& weights, Precision precision);
+                                                  const Weights& weights,
+                                                  const PassOptions& options);
 };
 
 // Patches to tokens, one view at a time; sums, states, norms and the residual stream in fp32. Keeps
@@ -60,8 +66,10 @@ class Backbone {
   // With the height and width of the pictures.
   const BackboneConfig& config() const { return config_; }
 
-  // [tokens - 1][PatchLength]: filled by the caller before Run, overwritten by it.
-  float* patches() { return mixer_.projected(); }
+  // [tokens - 1][PatchLength]: filled by the caller before Run, overwritten by it. With normalised
+  // values, or with those of PatchesFromPictures, which needs PassOptions::pixels.
+  float* patches() { return Patches(/*pixels=*/false); }
+  float* pixel_patches() { return Patches(/*pixels=*/true); }
 
   // The tokens after the final norm, [tokens][embed_dim] in OutputOrder, of which row 0 is cls;
   // with kCls that row alone holds them. Good until the next call.
@@ -80,6 +88,10 @@ class Backbone {
     float* normed;
   };
 
+  float* Patches(bool pixels) {
+    pixels_ = pixels;
+    return mixer_.projected();
+  }
   void Reserve();
   const float* PositionsFor(int rows, int columns);
   void Embed();
@@ -107,6 +119,7 @@ class Backbone {
   float* spare_ = nullptr;     // [tokens][embed_dim]
   std::vector<OwnMemory> own_;
   int reserved_tokens_ = 0;
+  bool pixels_ = false;           // what patches hold
   const float* space_ = nullptr;  // pos_embed of the grid, [1 + cells][embed_dim]
   std::deque<std::pair<std::pair<int, int>, Tensor>> grids_;  // resized ones, the latest last
 };

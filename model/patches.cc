@@ -31,31 +31,21 @@ int64_t PatchLength(const BackboneConfig& config) {
   return int64_t{3} * config.tubelet * config.patch * config.patch;
 }
 
-PixelTable MakePixelTable(const std::array<float, 3>& mean, const std::array<float, 3>& std) {
-  PixelTable table{};
-  for (int channel = 0; channel < 3; ++channel) {
-    for (int value = 0; value < 256; ++value) {
-      const float unit = static_cast<float>(value) / 255.0f;
-      table[channel][value] = (unit - mean[channel]) / std[channel];
-    }
-  }
-  return table;
-}
-
-void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelTable& table,
+void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelNorm& norm,
                          const BackboneConfig& config, float* rows, PictureArea area) {
   SCANLINE_CHECK(static_cast<int>(pictures.size()) == config.frames);
   const int width = config.columns() * config.patch;
   const auto value = [&](int channel, int frame, int y, int x) {
     const size_t pixel = static_cast<size_t>(y) * width + x;
-    return table[channel][pictures[frame][pixel * 3 + channel]];
+    return static_cast<float>(pictures[frame][pixel * 3 + channel]) - kPixelCentre;
   };
   const int height = config.rows() * config.patch;
   if (area.width == 0 || (area.width == width && area.height == height)) {
     return FillPatches(config, value, rows);
   }
   const auto padded = [&](int channel, int frame, int y, int x) {
-    return y < area.height && x < area.width ? value(channel, frame, y, x) : 0.0F;
+    return y < area.height && x < area.width ? value(channel, frame, y, x)
+                                             : 255 * norm.mean[channel] - kPixelCentre;
   };
   FillPatches(config, padded, rows);
 }

@@ -14,19 +14,25 @@ namespace scanline {
 // Number of values in a row.
 int64_t PatchLength(const BackboneConfig& config);
 
-// (value / 255 - mean) / std of every pixel value, [channel][value].
-using PixelTable = std::array<std::array<float, 256>, 3>;
-PixelTable MakePixelTable(const std::array<float, 3>& mean, const std::array<float, 3>& std);
+// A model reads (pixel / 255 - mean) / std of each channel. The weight of the patch embedding takes
+// that in (Backbone), so that rows of pictures hold pixel - 128: whole numbers, round zero to keep
+// the sums small.
+struct PixelNorm {
+  std::array<float, 3> mean;
+  std::array<float, 3> std;
+};
+inline constexpr float kPixelCentre = 128;
 
 // The part of a picture that shows something, in pixels from its upper left corner. The rest is
-// padding, whose normalised value is 0. 0 x 0: all of it.
+// padding, which reads as if its normalised value were 0. 0 x 0: all of it.
 struct PictureArea {
   int width = 0;
   int height = 0;
 };
 
-// `pictures`: config.frames pictures of rows x columns patches, RGB bytes.
-void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelTable& table,
+// `pictures`: config.frames pictures of rows x columns patches, RGB bytes. Rows hold pixel -
+// kPixelCentre.
+void PatchesFromPictures(absl::Span<const uint8_t* const> pictures, const PixelNorm& norm,
                          const BackboneConfig& config, float* rows, PictureArea area = {});
 
 // `video`: normalised already, [3][frames][height][width].

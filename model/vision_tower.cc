@@ -45,6 +45,11 @@ absl::StatusOr<std::vector<const uint8_t*>> PicturesOf(const Clip& clip, const V
   return pictures;
 }
 
+PassOptions WithPixels(PassOptions options, const PixelNorm& pixels) {
+  options.pixels = pixels;
+  return options;
+}
+
 bool IsStill(const View& view) {
   return std::all_of(view.pictures.begin(), view.pictures.end(),
                      [&](int picture) { return picture == view.pictures.front(); });
@@ -63,12 +68,13 @@ VisionTower::Pass::Pass(const ModelConfig& config, const BackboneConfig& own,
 
 VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
                          PassOptions options)
-    : pixels_(MakePixelTable(config.mean, config.std)),
+    : pixels_{config.mean, config.std},
       fixed_size_(config.fixed_size()),
-      clips_(config, config.backbone, weights, kernels, options),
+      clips_(config, config.backbone, weights, kernels, WithPixels(options, pixels_)),
       seen_(&clips_) {
   if (config.backbone.still_as_image) {
-    stills_.emplace(config, StillOf(config.backbone), weights, kernels, options);
+    stills_.emplace(config, StillOf(config.backbone), weights, kernels,
+                    WithPixels(options, pixels_));
   }
 }
 
@@ -79,7 +85,7 @@ absl::Status VisionTower::FillPatches(const Clip& clip, const View& view) {
   Backbone& backbone = seen_->backbone;
   if (!fixed_size_) backbone.Reshape(picture_.height, picture_.width);
   pictures.resize(backbone.config().frames);
-  PatchesFromPictures(pictures, pixels_, backbone.config(), backbone.patches(), area_);
+  PatchesFromPictures(pictures, pixels_, backbone.config(), backbone.pixel_patches(), area_);
   return absl::OkStatus();
 }
 

@@ -58,7 +58,7 @@ class VisionTower {
   absl::Status FillPatches(const Clip& clip, const View& view);
   absl::Status FillPatchesFromTensor(const Clip& clip);
 
-  PixelTable pixels_;
+  PixelNorm pixels_;
   bool fixed_size_;
   Pass clips_;
   std::optional<Pass> stills_;  // where backbone.still_as_image says so

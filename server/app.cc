@@ -31,13 +31,26 @@ PipelineOptions PipelineOptionsOf(const Settings& s) {
   const int half = std::max(1, decode_threads / 2);
   return {.decode_threads = decode_threads,
           .upload_decode_threads = s.upload_decode_threads > 0 ? s.upload_decode_threads : half,
-          .workers = OrCores(s.workers),
+          .workers = s.workers > 0 ? s.workers : std::max(1, OrCores(0) / s.threads),
           .batch = {.max_requests = s.max_batch, .max_tokens = s.max_batch_tokens},
           .admission = {.max_requests = s.max_requests, .max_bytes = s.max_inflight_mib * kMiB},
           .upload = {.max_bytes = s.max_upload_mib * kMiB,
                      .memory_bytes = s.upload_memory_mib * kMiB,
                      .total_bytes = s.max_upload_total_mib * kMiB,
                      .spill_folder = s.upload_dir}};
+}
+
+std::vector<InfoLabels> EnginesOf(const std::vector<ModelPtr>& models) {
+  std::vector<InfoLabels> engines;
+  for (const ModelPtr& model : models) {
+    const EngineInfo& engine = model->engine;
+    engines.push_back({{"model", model->full_name()},
+                       {"device", engine.device},
+                       {"kernel", engine.kernel},
+                       {"precision", engine.precision},
+                       {"threads", absl::StrCat(engine.threads)}});
+  }
+  return engines;
 }
 
 RequestLimits RequestLimitsOf(const Settings& s) {
@@ -83,7 +96,7 @@ void Harden(const Settings& settings, grpc::ServerBuilder& builder) {
 
 App::App(const Settings& settings, std::vector<ModelPtr> models, Pipeline::Decode decode)
     : models_(std::move(models)),
-      metrics_(BuildLabels{{"version", kVersion}}),
+      metrics_(InfoLabels{{"version", kVersion}}, EnginesOf(models_.all())),
       pipeline_(PipelineOptionsOf(settings), models_, std::move(decode), &metrics_),
       upload_thread_(std::make_unique<TaskThread>()),
       video_service_(

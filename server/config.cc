@@ -30,7 +30,7 @@ Usage: scanline-server [OPTIONS]
   --ops-listen HOST:PORT  /metrics, /livez, /readyz, /startupz (127.0.0.1:9090)
   --model DIR             a model folder; repeat it for more, the first is the default
   --person-detector DIR   finds people for detect requests without boxes (what ./dev setup made)
-  --workers N             forward passes at a time; 0: one a core (0)
+  --workers N             forward passes at a time; 0: as many as --threads leaves cores for (0)
   --threads N             threads of one forward pass (1)
   --precision NAME        of matrix products: auto (fp32), fp32, or bf16 where the CPU has it
   --decode-threads N      clips decoded at a time; 0: one a core (0)
@@ -60,7 +60,8 @@ void AddOptions(CLI::App& app, Settings& s) {
       ->allow_extra_args(false);  // one value each time
   app.add_option("--person-detector", s.person_detector,
                  "folder of the person detector; none: the one that ./dev setup made, if any");
-  app.add_option("--workers", s.workers, "forward passes at a time; 0: one a core")
+  app.add_option("--workers", s.workers,
+                 "forward passes at a time; 0: as many as --threads leaves cores for")
       ->check(Range(0, 1024));
   app.add_option("--threads", s.threads, "threads of one forward pass")->check(Range(1, 1024));
   app.add_option("--decode-threads", s.decode_threads, "clips decoded at a time; 0: one a core")

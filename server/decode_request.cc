@@ -35,7 +35,8 @@ absl::Status LookAt(const FullFrame& frame, const Request& request, Sightings* s
   return absl::OkStatus();
 }
 
-// One keyframe, of which the caller's picture is the frame.
+// One keyframe, of which the caller's picture is the frame. A tensor has no times of its own, so
+// the boxes' is taken as it is, like that of frames without offsets.
 void SetTensorKeyframe(const KeyframeSpec& keyframes, Clip* clip) {
   clip->keyframes.push_back({keyframes.seconds.empty() ? 0 : keyframes.seconds[0],
                              keyframes.box_frame, 0, clip->width, clip->height});

@@ -209,6 +209,20 @@ absl::StatusOr<TensorInput> ReadTensor(v1::ClipTensor& tensor, const FrameSpec& 
                      .values = std::move(*tensor.mutable_values())};
 }
 
+// Frames and tensors are one window, of which no part can be asked for.
+absl::Status CheckWhole(const SamplingSpec& sampling) {
+  constexpr char kExpected[] = "none beside frames or a tensor, which are used as they are";
+  if (sampling.start_seconds > 0) {
+    return FieldInvalid("spec.sampling.start_offset", kExpected,
+                        absl::StrCat(sampling.start_seconds, " s"));
+  }
+  if (sampling.end_seconds.has_value()) {
+    return FieldInvalid("spec.sampling.end_offset", kExpected,
+                        absl::StrCat(*sampling.end_seconds, " s"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadInput(v1::AnalyzeClipRequest& message, const RequestLimits& limits,
                        Request& request) {
   switch (message.input_case()) {
@@ -221,12 +235,14 @@ absl::Status ReadInput(v1::AnalyzeClipRequest& message, const RequestLimits& lim
       return absl::OkStatus();
     }
     case v1::AnalyzeClipRequest::kFrames: {
+      SCANLINE_RETURN_IF_ERROR(CheckWhole(request.frame_spec.sampling));
       const int count = request.frame_spec.sampling.frames;
       SCANLINE_ASSIGN_OR_RETURN(request.input,
                                 ReadFrames(*message.mutable_frames(), count, limits));
       return absl::OkStatus();
     }
     case v1::AnalyzeClipRequest::kTensor: {
+      SCANLINE_RETURN_IF_ERROR(CheckWhole(request.frame_spec.sampling));
       SCANLINE_ASSIGN_OR_RETURN(request.input,
                                 ReadTensor(*message.mutable_tensor(), request.frame_spec, limits));
       return absl::OkStatus();

@@ -144,6 +144,9 @@ struct Metrics::Impl {
   Gauge& workers_busy = GaugeOf("scanline_workers_busy", "Workers in the model.").Add({});
   Gauge& ready = GaugeOf("scanline_ready", "1: takes requests.").Add({});
   Gauge& draining = GaugeOf("scanline_draining", "1: on its way to stop.").Add({});
+  Gauge& workers = GaugeOf("scanline_workers", "Forward passes that can run at a time.").Add({});
+  Family<Gauge>& engine_info =
+      GaugeOf("scanline_engine_info", "Always 1; the labels say what forward passes run on.");
   Family<Gauge>& build_info = GaugeOf("scanline_build_info", "Always 1; the labels say the build.");
 
   void SetQueue(const std::string& name, const QueueFigures& figures) {
@@ -158,8 +161,12 @@ struct Metrics::Impl {
   }
 };
 
-Metrics::Metrics(const BuildLabels& build) : impl_(std::make_unique<Impl>()) {
+Metrics::Metrics(const InfoLabels& build, const std::vector<InfoLabels>& engines)
+    : impl_(std::make_unique<Impl>()) {
   impl_->build_info.Add(Labels(build.begin(), build.end())).Set(1);
+  for (const InfoLabels& engine : engines) {
+    impl_->engine_info.Add(Labels(engine.begin(), engine.end())).Set(1);
+  }
 }
 
 Metrics::~Metrics() = default;
@@ -247,6 +254,8 @@ std::string Metrics::Render(const Snapshot& now) {
   m.upload_bytes.Add({{"place", "memory"}}).Set(static_cast<double>(now.uploads.memory_bytes));
   m.upload_bytes.Add({{"place", "file"}}).Set(static_cast<double>(now.uploads.file_bytes));
   m.decoders_busy.Set(now.decoders_busy);
+  m.workers.Set(now.workers);
+  m.workers.Set(now.workers);
   m.workers_busy.Set(now.workers_busy);
   m.ready.Set(now.ready ? 1 : 0);
   m.draining.Set(now.draining ? 1 : 0);

@@ -45,6 +45,7 @@ struct Snapshot {
   QueueFigures decode_queue;
   QueueFigures batch_queue;
   int decoders_busy = 0;
+  int workers = 0;
   int workers_busy = 0;
   bool ready = false;
   bool draining = false;
@@ -56,13 +57,13 @@ struct RpcName {
   std::string type;     // "unary", "client_stream", "server_stream", "bidi_stream"
 };
 
-using BuildLabels = std::vector<std::pair<std::string, std::string>>;
+using InfoLabels = std::vector<std::pair<std::string, std::string>>;
 
 // The server's figures in Prometheus' words (docs/operations.md lists them). Thread-safe.
 class Metrics {
  public:
-  // `build` are the labels of scanline_build_info.
-  explicit Metrics(const BuildLabels& build = {});
+  // `build` are the labels of scanline_build_info, `engines` those of scanline_engine_info.
+  explicit Metrics(const InfoLabels& build = {}, const std::vector<InfoLabels>& engines = {});
   ~Metrics();
 
   void RecordRequest(const RequestRecord& record);

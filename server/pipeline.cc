@@ -252,6 +252,7 @@ Snapshot Pipeline::snapshot() const {
           .decode_queue = decode_queue_.figures(),
           .batch_queue = batch_queue_.figures(),
           .decoders_busy = decoders_->busy() + upload_decoders_->busy(),
+          .workers = workers_->size(),
           .workers_busy = workers_->busy(),
           .ready = ready(),
           .draining = draining()};

@@ -42,8 +42,8 @@ void SetSampledFrames(const Clip& clip, const std::vector<bool>& run, v1::Sampli
       const int place = picture / clip.spatial_views;
       const SampledFrame& frame = clip.sampled.at(place);
       report->add_frame_indices(static_cast<uint32_t>(frame.index));
-      if (frame.pts_seconds.has_value()) {
-        *report->add_frame_offsets() = FromSeconds(*frame.pts_seconds);
+      if (frame.seconds.has_value()) {
+        *report->add_frame_offsets() = FromSeconds(*frame.seconds);
       }
       if (!in_view.insert(frame.index).second) {
         report->set_frames_repeated(report->frames_repeated() + 1);
@@ -58,8 +58,12 @@ void SetSampledFrames(const Clip& clip, const std::vector<bool>& run, v1::Sampli
 void SetSampling(const Reply& reply, v1::SamplingReport* report) {
   const Clip& clip = reply.clip;
   SetSampledFrames(clip, ViewsRun(clip, reply.answer.tasks, reply.people), report);
-  // Offsets are one a frame or none: a file without any timestamps has none.
+  // Offsets are one a frame or none: frames that are sent as such may come without.
   if (report->frame_offsets_size() != report->frame_indices_size()) report->clear_frame_offsets();
+  for (const Keyframe& keyframe : clip.keyframes) {
+    *report->add_keyframe_offsets() = ToProto(absl::Seconds(keyframe.seconds));
+    report->add_keyframe_indices(static_cast<uint32_t>(keyframe.frame));
+  }
   report->set_codec(clip.source.codec);
   report->set_source_width(static_cast<uint32_t>(clip.source.width));
   report->set_source_height(static_cast<uint32_t>(clip.source.height));

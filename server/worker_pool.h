@@ -28,6 +28,7 @@ class WorkerPool {
   // Waits until every worker pulls, or returns the first error; then no work is done.
   absl::Status WaitReady();
 
+  int size() const { return workers_; }
   int busy() const { return busy_.load(std::memory_order_relaxed); }
 
  private:

@@ -205,6 +205,15 @@ formats::Detection FoundOf(const v1::ActionDetection& d) {
   return found;
 }
 
+std::vector<formats::Keyframe> LooksOf(const v1::SamplingReport& report) {
+  std::vector<formats::Keyframe> looks;
+  const int count = std::min(report.keyframe_offsets_size(), report.keyframe_indices_size());
+  for (int i = 0; i < count; ++i) {
+    looks.push_back({Seconds(report.keyframe_offsets(i)), report.keyframe_indices(i), 0});
+  }
+  return looks;
+}
+
 double Middle(const v1::WindowResult& window) {
   return (Seconds(window.start_offset()) + Seconds(window.end_offset())) / 2;
 }
@@ -265,6 +274,7 @@ Annotations AnnotateDetections(const v1::ClipResult& result, double interval_sec
   for (const v1::ActionDetection& detection : result.detections()) {
     all.found.push_back(FoundOf(detection));
   }
+  all.looks = LooksOf(result.sampling());
   const std::vector<People> looks = PeopleOf(result);
   AddBoxes(looks, IntervalOf(looks, interval_seconds), all.overlay);
   all.subtitle =

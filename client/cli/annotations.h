@@ -25,8 +25,9 @@ struct Annotations {
   std::vector<SheetMoment> moments;      // at least one
   std::vector<render::ScoreLine> chart;  // of the sheet; may be empty
   std::string subtitle;                  // of the sheet
-  std::vector<formats::Detection>
-      found;  // without frame indices; empty where labels were asked for
+  // Empty where labels were asked for; what only the clip itself can say is missing.
+  std::vector<formats::Detection> found;  // frame_index
+  std::vector<formats::Keyframe> looks;   // frame_seconds; also where nobody was
 };
 
 // What TASK_DETECT_ACTIONS answered. A person who is linked moves from keyframe to keyframe and has

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -18,6 +18,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/help.h"
 #include "client/cli/save_name.h"
+#include "client/cli/text_file.h"
 #include "client/cli/text_width.h"
 #include "client/utf8.h"
 
@@ -340,8 +341,9 @@ std::string EnvName(const std::string& name) {
 }
 
 std::map<std::string, std::vector<std::string>> ReadSettingsFile(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw CLI::FileError(absl::StrCat("cannot read the settings file ", path));
+  absl::StatusOr<std::string> text = ReadTextFile("the settings file", path);
+  if (!text.ok()) throw CLI::FileError(std::string(text.status().message()));
+  std::istringstream file(*std::move(text));
   std::vector<std::string> known;
   for (const auto& [name, verb] : kVerbs) {
     for (const std::string& flag : FlagNames(verb)) known.push_back(flag.substr(2));
@@ -361,9 +363,7 @@ std::map<std::string, std::vector<std::string>> ReadSettingsFile(const std::stri
 // environment, so both are laid under the command line here.
 using Origins = std::map<std::string, std::string>;
 
-Origins LayerSettings(CLI::App& app, const Common& common, const Getenv& getenv) {
-  std::string path = common.config;
-  if (path.empty()) path = getenv(EnvName("config")).value_or("");
+Origins LayerSettings(CLI::App& app, const std::string& path, const Getenv& getenv) {
   std::map<std::string, std::vector<std::string>> file;
   if (!path.empty()) file = ReadSettingsFile(path);
   Origins origins;
@@ -583,7 +583,8 @@ std::variant<Args, Reply> ParseVerb(const std::string& verb_name, Verb verb,
       return UsageError(absl::StrCat("unknown flag ", flag, DidYouMean(flag, FlagsOf(app))),
                         verb_name);
     }
-    const Origins origins = LayerSettings(app, common, getenv);
+    args.config = common.config.empty() ? getenv(EnvName("config")).value_or("") : common.config;
+    const Origins origins = LayerSettings(app, args.config, getenv);
     if (common.print_config) return Reply{kExitOk, PrintConfig(app, origins), ""};
     if (verb == Verb::kEval) DropUnaskedLooks(origins, args);
     if (AsksServer(verb)) {

@@ -33,6 +33,7 @@ struct Args {
   ServerAddress server;
   Format format = Format::kAuto;
   When color = When::kAuto;
+  std::string config;  // the settings file that was read; empty: none
 
   // Of `eval`.
   struct Eval {

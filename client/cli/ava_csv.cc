@@ -41,8 +41,8 @@ class Row {
     constexpr double kLongest = 1e9;
     const double seconds = Number(1, "seconds");
     if (record_.fields[0].empty()) Wrong("video", "a name", "");
-    if (!(std::abs(seconds) < kLongest)) {
-      Wrong("seconds", "less than 1e9", record_.fields[1]);
+    if (!(seconds >= 0 && seconds < kLongest)) {
+      Wrong("seconds", "0 or more, less than 1e9", record_.fields[1]);
       return {};
     }
     return {record_.fields[0], std::llround(seconds * 1000)};
@@ -56,7 +56,15 @@ class Row {
     row.x_max = Number(4, "x_max");
     row.y_max = Number(5, "y_max");
     row.action = Action(kBoxFields);
+    if (row.x_max < row.x_min) Inverted("x", 2);
+    if (row.y_max < row.y_min) Inverted("y", 3);
     return row;
+  }
+
+  double Score(size_t field) {
+    const double value = Number(field, "score");
+    if (!(value >= 0 && value <= 1)) Wrong("score", "a number from 0 to 1", record_.fields[field]);
+    return value;
   }
 
   void WrongSize(absl::string_view expected) {
@@ -67,6 +75,12 @@ class Row {
   const absl::Status& status() const { return status_; }
 
  private:
+  void Inverted(absl::string_view axis, size_t field) {
+    Wrong(absl::StrCat(axis, "_max"),
+          absl::StrCat("no less than ", axis, "_min, which is ", record_.fields[field]),
+          record_.fields[field + 2]);
+  }
+
   void Wrong(absl::string_view name, absl::string_view expected, absl::string_view found) {
     if (!status_.ok()) return;
     status_ = absl::InvalidArgumentError(absl::StrCat(what_, ", line ", record_.line, ": ", name,
@@ -135,7 +149,7 @@ absl::StatusOr<std::vector<AvaAction>> ParseAvaFindings(absl::string_view text,
       return row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action,score");
     }
     findings.push_back(row.Action());
-    findings.back().score = row.Number(kBoxFields + 1, "score");
+    findings.back().score = row.Score(kBoxFields + 1);
   }));
   return findings;
 }

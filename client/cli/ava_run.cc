@@ -5,11 +5,15 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/error.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "client/cli/annotations.h"
@@ -36,12 +40,44 @@ std::set<std::string> VideosOf(const std::set<AvaFrame>& keyframes) {
   return videos;
 }
 
-// Each person of `video` once: the truth has a row for each thing that they do.
+// Seconds of a clip that a request looks at.
+struct Part {
+  double first = 0;
+  double last = 0;
+  bool Has(int64_t milliseconds) const {
+    const double seconds = static_cast<double>(milliseconds) / kSecond;
+    return seconds >= first && seconds <= last;
+  }
+};
+
+// Of a clip that has no frame for the time of some box; nullopt: `status` is about something else.
+std::optional<Part> PartOf(const absl::Status& status) {
+  const ClientError error = ErrorOf(status);
+  if (error.reason != ReasonName(Reason::kSegmentOutOfRange)) return std::nullopt;
+  const std::map<std::string, std::string> facts(error.metadata.begin(), error.metadata.end());
+  const auto first = facts.find("first_seconds"), last = facts.find("last_seconds");
+  Part part;
+  if (first == facts.end() || !absl::SimpleAtod(first->second, &part.first) ||
+      last == facts.end() || !absl::SimpleAtod(last->second, &part.last)) {
+    return std::nullopt;
+  }
+  return part;
+}
+
+// Of a clip that was answered.
+Part PartOf(const Args& args, const v1::ClipResult& result) {
+  const double end = Seconds(result.sampling().source_duration());
+  return {args.start_seconds, std::min(end, args.end_seconds.value_or(end))};
+}
+
+// Each person of `video` once: the truth has a row for each thing that they do. Those of `part`
+// alone, where it is known.
 void AddTrueBoxes(const std::vector<AvaAction>& truths, const std::string& video,
-                  v1::DetectOptions& detect) {
+                  const std::optional<Part>& part, v1::DetectOptions& detect) {
   std::set<std::pair<int64_t, std::array<double, 4>>> boxes;
   for (const AvaAction& row : truths) {
     if (row.frame.first != video) continue;
+    if (part && !part->Has(row.frame.second)) continue;
     boxes.insert({row.frame.second, {row.x_min, row.y_min, row.x_max, row.y_max}});
   }
   for (const auto& [milliseconds, sides] : boxes) {
@@ -87,7 +123,6 @@ absl::StatusOr<v1::AnalysisSpec> SpecForAva(const Args& args, const std::set<Ava
   Args all_actions = args;
   all_actions.detect.top_k = 0;
   v1::AnalysisSpec spec = DetectSpecOf(all_actions);
-  spec.set_include_sampling(false);
   if (!args.eval.true_boxes) {
     SCANLINE_RETURN_IF_ERROR(SetInterval(args, keyframes, *spec.mutable_detect()));
   }
@@ -95,19 +130,114 @@ absl::StatusOr<v1::AnalysisSpec> SpecForAva(const Args& args, const std::set<Ava
 }
 
 // The videos that have a clip; the others are skipped.
-std::vector<EvalClip> ClipsToSend(const Args& args, const std::set<std::string>& videos,
-                                  const std::map<std::string, std::string>& files, AvaRun& run) {
+absl::StatusOr<std::vector<EvalClip>> ClipsToSend(const Args& args,
+                                                  const std::set<std::string>& videos,
+                                                  const std::map<std::string, std::string>& files,
+                                                  AvaRun& run) {
   std::vector<EvalClip> clips;
   for (const std::string& video : videos) {
     const auto file = files.find(video);
     if (file != files.end()) {
       clips.push_back({video, file->second, clips.size()});
-      continue;
+    } else {
+      run.skipped[video] = absl::StrCat("no clip of this name in ", args.eval.clips);
     }
-    run.skipped[video] = absl::StrCat("no clip of this name in ", args.eval.clips);
-    SayOnError(absl::StrCat(video, ": ", run.skipped[video]));
   }
+  if (clips.empty() && !videos.empty() && !files.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        args.eval.clips, " has no clip of ", args.eval.truth, ": expected names such as \"",
+        *videos.begin(), "\", found names such as \"", files.begin()->first, "\""));
+  }
+  for (const auto& [video, why] : run.skipped) SayOnError(absl::StrCat(video, ": ", why));
   return clips;
+}
+
+// One run over the clips. What it finds of each has its own place; the rest any thread may add to.
+class Finder {
+ public:
+  Finder(const Args& args, const Session& session, const v1::AnalysisSpec& spec,
+         const std::vector<AvaAction>& truths, const std::set<AvaFrame>& keyframes, size_t clips)
+      : args_(args),
+        session_(session),
+        spec_(spec),
+        truths_(truths),
+        keyframes_(keyframes),
+        found_(clips) {}
+
+  absl::Status Ask(const EvalClip& clip, const OnSent& on_sent) {
+    found_[clip.place].name = clip.path;
+    const std::optional<Part> all;
+    absl::StatusOr<std::optional<v1::ClipResult>> result = Send(clip, all, on_sent);
+    const std::optional<Part> part = args_.eval.true_boxes ? PartOf(result.status()) : std::nullopt;
+    if (part) {
+      LeaveOut(clip.path, *part);
+      result = Send(clip, part, on_sent);
+    }
+    if (result.ok() && result->has_value()) {
+      found_[clip.place].detections = AtKeyframes(**result, clip.path, keyframes_);
+      if (!args_.eval.true_boxes) LeaveOut(clip.path, PartOf(args_, **result));
+    } else if (!result.ok() && IsAboutTheClip(result.status())) {
+      const MutexLock lock(mu_);
+      skipped_[clip.path] = Sentence(ErrorOf(result.status()));
+    }
+    return result.status();
+  }
+
+  void Finish(AvaRun& run) {
+    const MutexLock lock(mu_);
+    run.findings = formats::ToAvaCsv(found_);
+    run.skipped.merge(skipped_);
+    for (auto& [frame, why] : left_out_) {
+      if (run.skipped.count(frame.first) == 0) run.left_out.emplace(frame, std::move(why));
+    }
+  }
+
+ private:
+  // None: there is nobody to ask about.
+  absl::StatusOr<std::optional<v1::ClipResult>> Send(const EvalClip& clip,
+                                                     const std::optional<Part>& part,
+                                                     const OnSent& on_sent) const {
+    v1::AnalysisSpec spec = spec_;
+    if (args_.eval.true_boxes) {
+      AddTrueBoxes(truths_, clip.path, part, *spec.mutable_detect());
+      // The server would look for people.
+      if (spec.detect().proposals().empty()) return std::nullopt;
+    }
+    return SendClip(clip.file, *session_.client, session_.limits, spec,
+                    absl::Seconds(args_.timeout_seconds), on_sent);
+  }
+
+  void LeaveOut(const std::string& video, const Part& part) {
+    const MutexLock lock(mu_);
+    for (auto frame = keyframes_.lower_bound({video, std::numeric_limits<int64_t>::min()});
+         frame != keyframes_.end() && frame->first == video; ++frame) {
+      if (part.Has(frame->second)) continue;
+      left_out_[*frame] =
+          absl::StrFormat("the clip is looked at from %.3f s to %.3f s", part.first, part.last);
+    }
+  }
+
+  const Args& args_;
+  const Session& session_;
+  const v1::AnalysisSpec& spec_;
+  const std::vector<AvaAction>& truths_;
+  const std::set<AvaFrame>& keyframes_;
+  std::vector<formats::DetectedVideo> found_;
+  Mutex mu_;
+  std::map<std::string, std::string> skipped_ ABSL_GUARDED_BY(mu_);
+  std::map<AvaFrame, std::string> left_out_ ABSL_GUARDED_BY(mu_);
+};
+
+// A line for each video.
+void SayLeftOut(const std::map<AvaFrame, std::string>& left_out) {
+  std::map<std::string, int> count;
+  for (const auto& [frame, why] : left_out) ++count[frame.first];
+  for (const auto& [video, keyframes] : count) {
+    const auto first = left_out.lower_bound({video, std::numeric_limits<int64_t>::min()});
+    SayOnError(absl::StrCat(video, ": ", keyframes, " of the truth's keyframes left out, such as ",
+                            static_cast<double>(first->first.second) / kSecond,
+                            " s: ", first->second));
+  }
 }
 
 }  // namespace
@@ -152,30 +282,15 @@ absl::StatusOr<AvaRun> DetectForAva(const Args& args, const Terminal& terminal,
   }
   run.model = session->model.name();
   const std::set<std::string> videos = VideosOf(keyframes);
-  const std::vector<EvalClip> clips = ClipsToSend(args, videos, files, run);
-  std::vector<formats::DetectedVideo> found(clips.size());
-  Mutex mu;  // of `run.skipped`; each clip has its own place in `found`
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<EvalClip> clips,
+                            ClipsToSend(args, videos, files, run));
+  Finder finder(args, *session, spec, truths, keyframes, clips.size());
   run.exit_code = AskForClips(
       args, terminal, interrupt, *session, clips, videos.size(),
-      [&](const EvalClip& clip, const OnSent& on_sent) {
-        v1::AnalysisSpec its_spec = spec;
-        if (args.eval.true_boxes) AddTrueBoxes(truths, clip.path, *its_spec.mutable_detect());
-        formats::DetectedVideo& video = found[clip.place];
-        video.name = clip.path;
-        // Without anyone to ask about the server would look for people.
-        if (args.eval.true_boxes && its_spec.detect().proposals().empty()) return absl::OkStatus();
-        const auto result = SendClip(clip.file, *session->client, session->limits, its_spec,
-                                     absl::Seconds(args.timeout_seconds), on_sent);
-        if (result.ok()) {
-          video.detections = AtKeyframes(*result, clip.path, keyframes);
-        } else if (IsAboutTheClip(result.status())) {
-          const MutexLock lock(mu);
-          run.skipped[clip.path] = Sentence(ErrorOf(result.status()));
-        }
-        return result.status();
-      },
+      [&](const EvalClip& clip, const OnSent& on_sent) { return finder.Ask(clip, on_sent); },
       [] { return absl::OkStatus(); });
-  run.findings = formats::ToAvaCsv(found);
+  finder.Finish(run);
+  SayLeftOut(run.left_out);
   return run;
 }
 

@@ -21,6 +21,7 @@ struct AvaRun {
   std::string model;        // resource name
   std::string findings;     // rows for ParseAvaFindings, by video and time
   std::map<std::string, std::string> skipped;  // videos without an answer, and why
+  std::map<AvaFrame, std::string> left_out;    // keyframes that their clip does not have, and why
 };
 
 // The clips of `folder` by their names without an end, as AVA's files name them. Errors: a folder
@@ -32,8 +33,8 @@ absl::StatusOr<std::map<std::string, std::string>> ClipsByVideo(const std::strin
 absl::StatusOr<int64_t> IntervalThrough(const std::set<AvaFrame>& keyframes);
 
 // Asks the server for what people do in args.eval.clips at the truth's `keyframes`, of the people
-// that it finds or, with args.eval.true_boxes, in the boxes of `truths`. Says what it skips. Errors
-// are those of the user.
+// that it finds or, with args.eval.true_boxes, in the boxes of `truths`. Says what it skips and
+// leaves out. Errors are those of the user: also that no clip goes by the name of any video.
 absl::StatusOr<AvaRun> DetectForAva(const Args& args, const Terminal& terminal,
                                     Interrupt& interrupt, const std::vector<AvaAction>& truths,
                                     const std::set<AvaFrame>& keyframes);

@@ -1,8 +1,6 @@
 #include "client/cli/boxes_file.h"
 
 #include <array>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,6 +10,7 @@
 #include "base/status_macros.h"
 #include "client/cli/csv.h"
 #include "client/cli/spec.h"
+#include "client/cli/text_file.h"
 
 namespace scanline::cli {
 namespace {
@@ -99,9 +98,7 @@ absl::StatusOr<std::vector<v1::BoundingBox>> ParseBoxes(absl::string_view text,
 }
 
 absl::StatusOr<std::vector<v1::BoundingBox>> ReadBoxes(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return absl::InvalidArgumentError(absl::StrCat("cannot read the boxes of ", file));
+  SCANLINE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile("the boxes of", file));
   return ParseBoxes(text, file);
 }
 

@@ -61,7 +61,7 @@ int RunClassify(const Args& args, const Terminal& terminal, Interrupt& interrupt
   if (!inputs.ok()) return Refuse(inputs.status());
   for (const std::string& note : inputs->notes) SayOnError(note);
   const std::vector<std::string>& files = inputs->files;
-  const absl::Status can_save = CheckSave(args.save, args.force, files);
+  const absl::Status can_save = CheckSave(args, files);
   if (!can_save.ok()) return Refuse(can_save);
   const bool by_texts = !args.texts_file.empty();
   const auto session =

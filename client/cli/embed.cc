@@ -13,6 +13,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/inputs.h"
 #include "client/cli/ordered_run.h"
+#include "client/cli/same_file.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
 #include "client/cli/text_batch.h"
@@ -140,7 +141,11 @@ int RunEmbed(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
   const auto work = WorkOf(args);
   if (!work.ok()) return Refuse(work.status());
   std::unique_ptr<EmbedFile> file;
-  if (!args.embed.output.empty()) {
+  if (const std::string& npy = args.embed.output; !npy.empty()) {
+    const std::vector<std::string> clips = work->texts ? Texts() : work->inputs;
+    const absl::Status can_write =
+        CheckWritten({{"-o", npy}, {"-o", RowNamesOf(npy)}}, FilesRead(args, clips));
+    if (!can_write.ok()) return Refuse(can_write);
     auto created = EmbedFile::Create(args.embed.output, work->texts, args.embed.force);
     if (!created.ok()) return Refuse(created.status());
     file = *std::move(created);

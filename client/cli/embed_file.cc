@@ -60,12 +60,15 @@ class EmbedFileFormat : public ClipFormat {
 
 }  // namespace
 
+std::string RowNamesOf(const std::string& npy) {
+  return absl::StrCat(absl::StripSuffix(npy, ".npy"), ".jsonl");
+}
+
 absl::StatusOr<std::unique_ptr<EmbedFile>> EmbedFile::Create(const std::string& npy, bool texts,
                                                              bool force) {
   std::unique_ptr<EmbedFile> file(new EmbedFile(texts, force));
   SCANLINE_RETURN_IF_ERROR(file->Open(npy, file->npy_));
-  SCANLINE_RETURN_IF_ERROR(
-      file->Open(absl::StrCat(absl::StripSuffix(npy, ".npy"), ".jsonl"), file->jsonl_));
+  SCANLINE_RETURN_IF_ERROR(file->Open(RowNamesOf(npy), file->jsonl_));
   file->npy_.bytes = kNpyHeaderBytes;  // Which is written when the number of rows is known.
   return file;
 }

@@ -10,6 +10,9 @@
 
 namespace scanline::cli {
 
+// "X.jsonl" of "X.npy".
+std::string RowNamesOf(const std::string& npy);
+
 // The files of `embed -o X.npy`: X.npy, float32 [n, d] in C order, and X.jsonl, one line a row:
 // {"path", "window", "start_s", "end_s"} of a clip, `window` (from 0) only for the vector of one;
 // {"text"} of a text. Rows go to X.npy.part and X.jsonl.part as they come; Commit gives these their

@@ -15,6 +15,7 @@
 #include "client/cli/eval_report.h"
 #include "client/cli/eval_run.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/same_file.h"
 #include "client/cli/send_clip.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
@@ -116,6 +117,8 @@ int Finish(const Args& args, const Terminal& terminal, const EvalReport& report,
 }  // namespace
 
 int RunEval(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
+  const absl::Status can_write = CheckWritten(FilesOfEval(args.eval.output), FilesRead(args, {}));
+  if (!can_write.ok()) return Refuse(can_write, kExitUsage);
   auto entries = ReadManifest(args.eval.manifest);
   if (!entries.ok()) return Refuse(entries.status(), kExitUsage);
   const auto session = OpenSessionFor(args.server, args.model, v1::TASK_CLASSIFY);

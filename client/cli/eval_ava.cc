@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/ava_csv.h"
+#include "client/cli/ava_fit.h"
 #include "client/cli/ava_run.h"
 #include "client/cli/ava_score.h"
 #include "client/cli/clip_run.h"
@@ -24,7 +23,9 @@
 #include "client/cli/eval_run.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/report_json.h"
+#include "client/cli/same_file.h"
 #include "client/cli/table.h"
+#include "client/cli/text_file.h"
 #include "client/cli/verbs.h"
 #include "client/render/atomic_file.h"
 
@@ -34,6 +35,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Names = std::map<int, std::string>;  // of the actions that are judged
 
+// A keyframe of the truth that its clip does not have.
+struct LeftOut {
+  AvaFrame frame;
+  int64_t rows = 0;  // of the truth
+  std::string reason;
+};
+
 struct Report {
   Args::Eval files;
   AvaScores scores;
@@ -41,19 +49,19 @@ struct Report {
   std::string model;  // resource name; empty: the detections were there before
   std::map<std::string, std::string> skipped;  // videos without an answer, and why
   size_t videos = 0;                           // with those
+  std::vector<LeftOut> left_out;
+  size_t rows = 0;  // of the truth, with those
 };
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return absl::InvalidArgumentError(absl::StrCat("cannot read the file ", path));
-  return text;
+  return ReadTextFile("the file", path, kMostRowsBytes);
 }
 
 // A line an action: its number, its name and, where it says so, 1 if it is judged or 0, with tabs
 // between them (assets/labels/ava.tsv).
 absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& what) {
   Names names;
+  std::map<int, int> lines;  // of each action
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -67,10 +75,25 @@ absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& w
       return absl::InvalidArgumentError(absl::StrCat(
           what, ", line ", number, ": expected number<tab>name[<tab>0|1], found \"", line, "\""));
     }
+    if (const auto [first, is_new] = lines.emplace(action, number); !is_new) {
+      return absl::InvalidArgumentError(absl::StrCat(what, ", line ", number, ": action ", action,
+                                                     " is in line ", first->second, " already"));
+    }
     if (judged) names[action] = fields[1];
   }
   if (names.empty()) return absl::InvalidArgumentError(absl::StrCat(what, " names no action"));
   return names;
+}
+
+// In the report's folder.
+constexpr char kFound[] = "/detections.csv";
+constexpr char kSummary[] = "/summary.json";
+
+std::vector<NamedFile> FilesWritten(const Args::Eval& a) {
+  if (a.output.empty()) return {};
+  std::vector<NamedFile> files = {{"-o", a.output + kSummary}};
+  if (!a.clips.empty()) files.push_back({"-o", a.output + kFound});
+  return files;
 }
 
 struct Truth {
@@ -96,7 +119,7 @@ absl::StatusOr<int> Find(const Args& args, const Terminal& terminal, Interrupt& 
     return absl::InvalidArgumentError(
         absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
   }
-  report.files.detections = folder + "/detections.csv";
+  report.files.detections = folder + kFound;
   SCANLINE_ASSIGN_OR_RETURN(
       AvaRun run, DetectForAva(args, terminal, interrupt, truth.actions, truth.keyframes));
   if (run.exit_code != kExitOk) return run.exit_code;
@@ -106,16 +129,23 @@ absl::StatusOr<int> Find(const Args& args, const Terminal& terminal, Interrupt& 
   std::set<std::string> videos;
   for (const AvaFrame& frame : truth.keyframes) videos.insert(frame.first);
   report.videos = videos.size();
+  report.rows = truth.actions.size();
+  std::map<AvaFrame, int64_t> rows;
+  for (const AvaAction& action : truth.actions) ++rows[action.frame];
+  for (const auto& [frame, reason] : run.left_out) {
+    report.left_out.push_back({frame, rows[frame], reason});
+  }
   // What was not looked at counts neither as right nor as wrong.
   truth.actions.erase(std::remove_if(truth.actions.begin(), truth.actions.end(),
                                      [&](const AvaAction& action) {
-                                       return report.skipped.count(action.frame.first) > 0;
+                                       return report.skipped.count(action.frame.first) > 0 ||
+                                              run.left_out.count(action.frame) > 0;
                                      }),
                       truth.actions.end());
   return kExitOk;
 }
 
-absl::Status Score(const std::vector<AvaAction>& truths, Report& report) {
+absl::Status Score(const Truth& truth, Report& report) {
   const Args::Eval& a = report.files;
   AvaOptions options;
   SCANLINE_ASSIGN_OR_RETURN(const std::string findings_text, ReadFile(a.detections));
@@ -129,7 +159,10 @@ absl::Status Score(const std::vector<AvaAction>& truths, Report& report) {
     SCANLINE_ASSIGN_OR_RETURN(report.names, ParseActions(text, a.actions));
     for (const auto& [action, name] : report.names) options.actions.insert(action);
   }
-  report.scores = ScoreAva(truths, findings, options);
+  SCANLINE_ASSIGN_OR_RETURN(const auto warnings, CheckAvaFit({a.truth, a.detections}, truth.actions,
+                                                             truth.keyframes, findings, options));
+  for (const std::string& warning : warnings) SayOnError(warning);
+  report.scores = ScoreAva(truth.actions, findings, options);
   return absl::OkStatus();
 }
 
@@ -190,6 +223,13 @@ Json RunJson(const Report& report) {
   for (const auto& [video, reason] : report.skipped) {
     json["skipped"].push_back({{"video", video}, {"reason", reason}});
   }
+  json["left_out"] = Json::array();
+  for (const LeftOut& one : report.left_out) {
+    json["left_out"].push_back({{"video", one.frame.first},
+                                {"seconds", static_cast<double>(one.frame.second) / 1000},
+                                {"rows", one.rows},
+                                {"reason", one.reason}});
+  }
   return json;
 }
 
@@ -220,6 +260,17 @@ std::string ToJson(const Report& report, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void SayWhatIsMissing(const Report& report) {
+  if (!report.skipped.empty()) {
+    SayOnError(absl::StrCat(report.skipped.size(), " of ", report.videos, " clips skipped"));
+  }
+  if (report.left_out.empty()) return;
+  int64_t rows = 0;
+  for (const LeftOut& one : report.left_out) rows += one.rows;
+  SayOnError(absl::StrCat(rows, " of ", report.rows, " rows of ", report.files.truth,
+                          " left out: their clips do not have these keyframes"));
+}
+
 int Fail(const absl::Status& status, int exit_code) {
   SayOnError(status.message());
   return exit_code;
@@ -228,6 +279,8 @@ int Fail(const absl::Status& status, int exit_code) {
 }  // namespace
 
 int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
+  const absl::Status can_write = CheckWritten(FilesWritten(args.eval), FilesRead(args, {}));
+  if (!can_write.ok()) return Fail(can_write, kExitUsage);
   auto truth = ReadTruth(args.eval.truth);
   if (!truth.ok()) return Fail(truth.status(), kExitUsage);
   Report report;
@@ -237,7 +290,7 @@ int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt)
     if (!found.ok()) return Fail(found.status(), kExitUsage);
     if (*found != kExitOk) return *found;
   }
-  const absl::Status scored = Score(truth->actions, report);
+  const absl::Status scored = Score(*truth, report);
   if (!scored.ok()) return Fail(scored, kExitUsage);
   if (Happening(report.scores) == 0) {
     SayOnError(absl::StrCat(args.eval.truth, " has no action that is judged: no mAP"));
@@ -245,16 +298,15 @@ int RunEvalAva(const Args& args, const Terminal& terminal, Interrupt& interrupt)
   if (const std::string& folder = args.eval.output; !folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    const absl::Status written =
-        render::WriteFileWhole(folder + "/summary.json", ToJson(report, 1));
+    const absl::Status written = render::WriteFileWhole(folder + kSummary, ToJson(report, 1));
     if (!written.ok()) return Fail(written, kExitInputFailed);
   }
   const int given = GiveReport(args, terminal, nullptr,
                                {.table = [&](bool color) { return ToTable(report, color); },
                                 .csv = [&] { return ToCsv(report); },
                                 .json = [&](int indent) { return ToJson(report, indent); }});
-  if (given != kExitOk || report.skipped.empty()) return given;
-  SayOnError(absl::StrCat(report.skipped.size(), " of ", report.videos, " clips skipped"));
+  if (given != kExitOk || (report.skipped.empty() && report.left_out.empty())) return given;
+  SayWhatIsMissing(report);
   return kExitInputFailed;
 }
 

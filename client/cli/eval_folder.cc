@@ -79,6 +79,15 @@ std::string ModelText(const nlohmann::ordered_json& run) {
 
 }  // namespace
 
+std::vector<NamedFile> FilesOfEval(const std::string& folder) {
+  std::vector<NamedFile> files;
+  if (folder.empty()) return files;
+  for (const char* name : {kRun, kPredictions, kSummary}) {
+    files.push_back({"-o", (fs::path(folder) / name).native()});
+  }
+  return files;
+}
+
 absl::StatusOr<std::unique_ptr<EvalFolder>> EvalFolder::Open(const std::string& folder,
                                                              const std::string& task,
                                                              const v1::Model& model,

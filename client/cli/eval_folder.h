@@ -4,12 +4,17 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/same_file.h"
 #include "scanline/v1/video_service.pb.h"
 
 namespace scanline::cli {
+
+// What a run of eval classify or retrieval with `-o folder` writes; nothing for an empty `folder`.
+std::vector<NamedFile> FilesOfEval(const std::string& folder);
 
 // The folder of `eval -o DIR`, from which an interrupted run goes on:
 //   run.json            the task, the model (with the SHA-256 of its weights) and the settings

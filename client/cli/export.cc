@@ -14,6 +14,7 @@
 #include "client/cli/csv.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json.h"
+#include "client/cli/same_file.h"
 #include "client/cli/text_width.h"
 #include "client/cli/verbs.h"
 #include "client/index/files.h"
@@ -134,18 +135,6 @@ absl::Status WriteFile(const IndexReader& index, ExportAs form, const std::strin
   return written;
 }
 
-// A file there could be one of the index's own, now or later.
-bool IsInside(const std::string& file, const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path root = fs::weakly_canonical(folder, error);
-  fs::path at = fs::weakly_canonical(fs::absolute(file), error);
-  for (; at.has_relative_path(); at = at.parent_path()) {
-    if (at == root || fs::equivalent(at, root, error)) return true;
-  }
-  return false;
-}
-
 int Refuse(const absl::Status& status, int exit_code) {
   SayOnError(status.message());
   return exit_code;
@@ -166,9 +155,14 @@ int RunExport(const Args& args, const Terminal& terminal, Interrupt&) {
   }
   const auto index = IndexReader::Open(a.folder);
   if (!index.ok()) return Refuse(index.status(), kExitUsage);
+  // A file there could be one of the index's own, now or later.
   if (!a.output.empty() && IsInside(a.output, a.folder)) {
     SayOnError(absl::StrCat(a.output, " is inside the index: name a file elsewhere"));
     return kExitUsage;
+  }
+  if (!a.output.empty()) {
+    const absl::Status can_write = CheckWritten({{"-o", a.output}}, FilesRead(args, {}));
+    if (!can_write.ok()) return Refuse(can_write, kExitUsage);
   }
   const absl::Status written =
       a.output.empty() ? Write(**index, form, stdout) : WriteFile(**index, form, a.output);

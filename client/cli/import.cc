@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
+#include "client/cli/same_file.h"
 #include "client/cli/text_width.h"
 #include "client/cli/verbs.h"
 
@@ -67,9 +68,28 @@ ImportOptions OptionsOf(const Args::Import& a, const Interrupt& interrupt) {
   return options;
 }
 
+// With --force the model's folder is replaced as a whole; empty where that takes nothing that the
+// command reads.
+std::string WouldReplaceItsInput(const Args& args) {
+  const Args::Import& a = args.import;
+  if (!a.force) return "";
+  const std::string folder = fs::path(a.output) / a.name;
+  for (const auto& [name, path] : FilesRead(args, {})) {
+    std::error_code error;
+    if (!fs::exists(path, error) || !IsInside(path, folder)) continue;
+    return absl::StrCat(name, " ", path, " is inside ", folder,
+                        ", which --force would replace: name a file elsewhere, or another -o");
+  }
+  return "";
+}
+
 }  // namespace
 
 int RunImport(const Args& args, Interrupt& interrupt) {
+  if (const std::string wrong = WouldReplaceItsInput(args); !wrong.empty()) {
+    Say(absl::StrCat("scanline: ", wrong));
+    return kExitUsage;
+  }
   interrupt.WatchFlag();
   const auto report = ImportCheckpoint(OptionsOf(args.import, interrupt));
   if (!report.ok()) {

@@ -21,12 +21,14 @@
 #include "client/cli/index_run.h"
 #include "client/cli/inputs.h"
 #include "client/cli/output.h"
+#include "client/cli/same_file.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
 #include "client/cli/text_width.h"
 #include "client/cli/verbs.h"
 #include "client/index/index_reader.h"
 #include "client/index/index_writer.h"
+#include "client/index/layout.h"
 #include "client/index/plan.h"
 #include "client/index/skipped.h"
 
@@ -299,9 +301,20 @@ int Run(const Args& args, const Terminal& terminal, const Interrupt& interrupt,
                  .skipped = failed_before + sent.failed});
 }
 
+std::vector<NamedFile> FilesOfIndex(const std::string& folder) {
+  using namespace index_layout;
+  std::vector<NamedFile> files;
+  for (const char* name : {kInfo, kReplace, kRows, kItems, kSkipped}) {
+    files.push_back({"-o", PathOf(folder, name)});
+  }
+  return files;
+}
+
 }  // namespace
 
 int RunIndex(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
+  const absl::Status can_write = CheckWritten(FilesOfIndex(args.index.folder), FilesRead(args, {}));
+  if (!can_write.ok()) return Refuse(can_write, kExitUsage);
   const auto inputs = IndexInputs(args);
   if (!inputs.ok()) return Refuse(inputs.status(), kExitUsage);
   for (const std::string& note : inputs->notes) SayOnError(note);

@@ -14,9 +14,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/sniff.h"
+#include "client/cli/text_file.h"
 
 namespace scanline::cli {
 namespace {
@@ -149,14 +152,11 @@ absl::Status ExpandPattern(const std::string& pattern, bool may_be_empty, Inputs
 }
 
 absl::StatusOr<Paths> ReadList(const std::string& list) {
-  std::ifstream file(list);
-  if (!file || fs::is_directory(list)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read the list ", list));
-  }
+  SCANLINE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile("the list", list));
   Paths lines;
-  for (std::string line; std::getline(file, line);) {
-    if (absl::EndsWith(line, "\r")) line.pop_back();
-    if (!line.empty() && line[0] != '#') lines.push_back(line);
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripSuffix(line, "\r");
+    if (!line.empty() && line[0] != '#') lines.emplace_back(line);
   }
   if (lines.empty()) return absl::InvalidArgumentError(absl::StrCat("no input in the list ", list));
   return lines;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/csv.h"
+#include "client/cli/text_file.h"
 #include "client/cli/text_width.h"
 #include "client/utf8.h"
 
@@ -148,12 +147,7 @@ absl::StatusOr<Rows> ParseManifestRows(absl::string_view text, const std::string
 }
 
 absl::StatusOr<std::string> ReadManifestText(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read the manifest ", PrintableText(file)));
-  }
-  return std::string((std::istreambuf_iterator<char>(in)), {});
+  return ReadTextFile("the manifest", file);
 }
 
 absl::Status InManifest(const std::string& file, const absl::Status& status) {

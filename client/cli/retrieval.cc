@@ -22,6 +22,7 @@
 #include "client/cli/retrieval_gallery.h"
 #include "client/cli/retrieval_report.h"
 #include "client/cli/retrieval_set.h"
+#include "client/cli/same_file.h"
 #include "client/cli/send_clip.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
@@ -300,6 +301,11 @@ void RetrievalRun::SayWhatIsLeft() const {
 }  // namespace
 
 int RunEvalRetrieval(const Args& args, const Terminal& terminal, Interrupt& interrupt) {
+  const absl::Status can_write = CheckWritten(FilesOfEval(args.eval.output), FilesRead(args, {}));
+  if (!can_write.ok()) {
+    SayOnError(can_write.message());
+    return kExitUsage;
+  }
   const auto set = ReadRetrievalSet(args.eval.manifest);
   if (!set.ok()) {
     SayOnError(set.status().message());

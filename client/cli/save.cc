@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -14,12 +15,15 @@
 #include "base/status_macros.h"
 #include "client/cli/clip_run.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/same_file.h"
 #include "client/cli/save_name.h"
 #include "client/render/annotated_video.h"
 #include "client/render/ass.h"
 #include "client/render/atomic_file.h"
 #include "client/render/frames_at.h"
 #include "client/render/png.h"
+#include "decode/keyframes.h"
+#include "decode/timeline.h"
 
 namespace scanline::cli {
 namespace {
@@ -29,15 +33,11 @@ namespace fs = std::filesystem;
 // As for annotated video: reading the user's own file on the user's own machine.
 constexpr double kMostCpuSeconds = 4 * 3600;
 constexpr int kFullSize = 1 << 20;  // pixels of a side; no picture is that large
-constexpr int kTinySize = 16;       // where only the frames' numbers are wanted
 
 bool Draws(SaveAs as) { return as == SaveAs::kMp4 || as == SaveAs::kWebm || as == SaveAs::kSheet; }
 
-absl::Status CheckFile(const std::string& file, bool force, const std::string& input) {
+absl::Status CheckFile(const std::string& file, bool force) {
   std::error_code error;
-  if (fs::equivalent(file, input, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--save ", file, " is the INPUT itself"));
-  }
   if (fs::is_directory(file, error)) {
     return absl::InvalidArgumentError(absl::StrCat("--save ", file, " is a folder"));
   }
@@ -48,6 +48,27 @@ absl::Status CheckFile(const std::string& file, bool force, const std::string& i
   if (!folder.empty() && !fs::is_directory(folder, error)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--save ", file, ": no folder ", folder.native()));
+  }
+  return absl::OkStatus();
+}
+
+// The frames of looks and detections, which go by time.
+absl::Status PlaceOnFrames(const Timeline& timeline, formats::DetectedVideo& video) {
+  video.frames = timeline.frames();
+  std::map<double, int64_t> frame_at;
+  for (formats::Keyframe& look : video.keyframes) {
+    if (look.frame_index >= video.frames) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the server looked at frame ", look.frame_index, ", the clip has ",
+                       video.frames, ": it is another file by now"));
+    }
+    look.frame_seconds = timeline.start[static_cast<size_t>(look.frame_index)];
+    frame_at[look.seconds] = look.frame_index;
+  }
+  for (formats::Detection& found : video.detections) {
+    const auto place = frame_at.find(found.seconds);
+    found.frame_index =
+        place != frame_at.end() ? place->second : NearestFrame(timeline, found.seconds);
   }
   return absl::OkStatus();
 }
@@ -94,7 +115,9 @@ class Saver {
   absl::StatusOr<std::vector<render::TimedFrame>> Frames(const std::vector<double>& seconds,
                                                          int max_side) const {
     return render::FramesAt(input_, seconds,
-                            {.max_side = max_side, .limits = {.max_cpu_seconds = kMostCpuSeconds}},
+                            {.max_side = max_side,
+                             .pick = render::FramePick::kNearest,
+                             .limits = {.max_cpu_seconds = kMostCpuSeconds}},
                             cancel_);
   }
 
@@ -115,27 +138,19 @@ class Saver {
     return render::WriteContactSheet(file, tiles, options);
   }
 
-  // With what only the clip itself can say: its size, and the keyframes' numbers.
+  // With what only the clip itself can say: its size and its frames.
   absl::StatusOr<formats::DetectedVideo> Detected() const {
     formats::DetectedVideo video;
     video.name = fs::path(input_).filename().native();
+    video.keyframes = all_.looks;
     video.detections = all_.found;
     SCANLINE_ASSIGN_OR_RETURN(const auto first, Frames({0}, kFullSize));
     video.width = first[0].width;
     video.height = first[0].height;
-    std::vector<double> seconds;
-    for (const formats::Detection& found : all_.found) seconds.push_back(found.seconds);
-    std::sort(seconds.begin(), seconds.end());
-    seconds.erase(std::unique(seconds.begin(), seconds.end()), seconds.end());
-    if (seconds.empty()) return video;
-    SCANLINE_ASSIGN_OR_RETURN(const auto frames, Frames(seconds, kTinySize));
-    for (size_t i = 0; i < seconds.size(); ++i) {
-      video.keyframes.push_back({seconds[i], frames[i].index});
-    }
-    for (formats::Detection& found : video.detections) {
-      const auto place = std::lower_bound(seconds.begin(), seconds.end(), found.seconds);
-      found.frame_index = frames[static_cast<size_t>(place - seconds.begin())].index;
-    }
+    SCANLINE_ASSIGN_OR_RETURN(
+        const Timeline timeline,
+        render::TimelineAt(input_, {.max_cpu_seconds = kMostCpuSeconds}, cancel_));
+    SCANLINE_RETURN_IF_ERROR(PlaceOnFrames(timeline, video));
     return video;
   }
 
@@ -166,9 +181,8 @@ class CancelOnFlag {
 
 }  // namespace
 
-absl::Status CheckSave(const std::vector<std::string>& files, bool force,
-                       const std::vector<std::string>& inputs) {
-  if (files.empty()) return absl::OkStatus();
+absl::Status CheckSave(const Args& args, const std::vector<std::string>& inputs) {
+  if (args.save.empty()) return absl::OkStatus();
   if (inputs.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--save shows one INPUT, found ", inputs.size()));
@@ -177,9 +191,12 @@ absl::Status CheckSave(const std::vector<std::string>& files, bool force,
     return absl::InvalidArgumentError(
         "--save reads the INPUT a second time: name a file, not standard input");
   }
+  std::vector<NamedFile> written;
+  for (const std::string& file : args.save) written.push_back({"--save", file});
+  SCANLINE_RETURN_IF_ERROR(CheckWritten(written, FilesRead(args, inputs)));
   bool draws = false;
-  for (const std::string& file : files) {
-    SCANLINE_RETURN_IF_ERROR(CheckFile(file, force, inputs[0]));
+  for (const std::string& file : args.save) {
+    SCANLINE_RETURN_IF_ERROR(CheckFile(file, args.force));
     draws |= Draws(*SaveAsOf(file));
   }
   return draws ? render::CheckFonts() : absl::OkStatus();

@@ -10,11 +10,11 @@
 
 namespace scanline::cli {
 
-// What a run can know before it asks the server about `files` of --save, whose names are good
-// (WrongSave): that there is exactly one input and that it is a file, that nothing is replaced
-// without `force` and the input never is, that the folders exist, and a font where one is needed.
-absl::Status CheckSave(const std::vector<std::string>& files, bool force,
-                       const std::vector<std::string>& inputs);
+// What a run can know before it asks the server about args.save, whose names are good (WrongSave):
+// that there is exactly one of `inputs` and that it is a file, that nothing is replaced without
+// args.force and what the command reads never is, that no file is there twice, that the folders
+// exist, and a font where one is needed.
+absl::Status CheckSave(const Args& args, const std::vector<std::string>& inputs);
 
 // Writes `annotations` of the clip `input` as each of args.save, each whole or not at all; says
 // what keeps it from that. To the exit code.

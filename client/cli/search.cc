@@ -18,6 +18,7 @@
 #include "client/cli/ordered_run.h"
 #include "client/cli/outcome.h"
 #include "client/cli/output.h"
+#include "client/cli/same_file.h"
 #include "client/cli/search_format.h"
 #include "client/cli/search_sheet.h"
 #include "client/cli/send_clip.h"
@@ -200,6 +201,10 @@ int RunSearch(const Args& args, const Terminal& terminal, Interrupt& interrupt) 
   const auto index = IndexReader::Open(a.folder);
   if (!index.ok()) return Refuse(index.status(), kExitUsage);
   const IndexInfo& info = (*index)->info();
+  if (!a.save.empty()) {
+    const absl::Status can_write = CheckWritten({{"--save", a.save}}, FilesRead(args, {}));
+    if (!can_write.ok()) return Refuse(can_write, kExitUsage);
+  }
   if (!a.save.empty() && !a.force && std::filesystem::exists(a.save)) {
     SayOnError(absl::StrCat(a.save, " is there already; --force replaces it"));
     return kExitUsage;

@@ -1,9 +1,6 @@
 #include "client/cli/text_batch.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -14,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "client/cli/text_file.h"
 #include "client/cli/text_width.h"
 #include "client/utf8.h"
 
@@ -106,11 +104,7 @@ std::string NameTexts(absl::string_view message, const std::vector<std::string>&
 }
 
 absl::StatusOr<std::vector<TextLine>> ReadTextLines(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read the texts of ", file));
-  }
-  const std::string all((std::istreambuf_iterator<char>(in)), {});
+  SCANLINE_ASSIGN_OR_RETURN(const std::string all, ReadTextFile("the texts of", file));
   std::vector<TextLine> texts;
   int number = 0;
   for (absl::string_view line : absl::StrSplit(absl::StripPrefix(all, "\xEF\xBB\xBF"), '\n')) {

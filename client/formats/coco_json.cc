@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/formats/detections.h"
+#include "client/formats/looks.h"
 
 namespace scanline::formats {
 namespace {
@@ -12,16 +13,20 @@ using nlohmann::ordered_json;
 // Scores come as float: 0.81, not 0.8100000023841858.
 double Rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
-// Keyframes by their frame: those that were looked at and those that detections name.
-std::map<int64_t, double> KeyframesOf(const DetectedVideo& video) {
-  std::map<int64_t, double> keyframes;
-  for (const Keyframe& keyframe : video.keyframes) {
-    keyframes[keyframe.frame_index] = keyframe.seconds;
-  }
-  for (const Detection& detection : video.detections) {
-    keyframes.emplace(detection.frame_index, detection.seconds);
-  }
-  return keyframes;
+ordered_json Annotation(const DetectedVideo& video, const Detection& d, const ScoredClass& action,
+                        int64_t id, int64_t image_id) {
+  const double width = (d.x1 - d.x0) * video.width, height = (d.y1 - d.y0) * video.height;
+  return {{"id", id},
+          {"image_id", image_id},
+          {"category_id", action.id},
+          {"bbox",
+           {Rounded(d.x0 * video.width), Rounded(d.y0 * video.height), Rounded(width),
+            Rounded(height)}},
+          {"area", Rounded(width * height)},
+          {"iscrowd", 0},
+          {"score", Rounded(action.score)},
+          {"track_id", d.track_id},
+          {"person_score", Rounded(d.person_score)}};
 }
 
 }  // namespace
@@ -39,32 +44,20 @@ std::string ToCocoJson(const std::vector<DetectedVideo>& videos) {
                               {"name", video.name},
                               {"width", video.width},
                               {"height", video.height}});
-    std::map<int64_t, int64_t> image_of_frame;
-    for (const auto& [frame, seconds] : KeyframesOf(video)) {
-      image_of_frame[frame] = ++image_id;
-      file["images"].push_back({{"id", image_id},
+    for (const auto& [frame, look] : LooksOf(video)) {
+      file["images"].push_back({{"id", ++image_id},
                                 {"file_name", video.name + "#" + std::to_string(frame)},
                                 {"width", video.width},
                                 {"height", video.height},
                                 {"video_id", video_id},
                                 {"frame_index", frame},
-                                {"time_s", Rounded(seconds)}});
-    }
-    for (const Detection& d : video.detections) {
-      const double width = (d.x1 - d.x0) * video.width, height = (d.y1 - d.y0) * video.height;
-      for (const ScoredClass& action : d.classes) {
-        categories.emplace(action.id, action.label);
-        file["annotations"].push_back({{"id", ++annotation_id},
-                                       {"image_id", image_of_frame.at(d.frame_index)},
-                                       {"category_id", action.id},
-                                       {"bbox",
-                                        {Rounded(d.x0 * video.width), Rounded(d.y0 * video.height),
-                                         Rounded(width), Rounded(height)}},
-                                       {"area", Rounded(width * height)},
-                                       {"iscrowd", 0},
-                                       {"score", Rounded(action.score)},
-                                       {"track_id", d.track_id},
-                                       {"person_score", Rounded(d.person_score)}});
+                                {"time_s", Rounded(look.seconds)}});
+      for (const Detection* person : look.people) {
+        for (const ScoredClass& action : person->classes) {
+          categories.emplace(action.id, action.label);
+          file["annotations"].push_back(
+              Annotation(video, *person, action, ++annotation_id, image_id));
+        }
       }
     }
   }

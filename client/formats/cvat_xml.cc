@@ -1,14 +1,17 @@
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "client/formats/detections.h"
+#include "client/formats/looks.h"
 
 namespace scanline::formats {
 namespace {
@@ -85,25 +88,41 @@ std::string Meta(const DetectedVideo& video) {
       "    </task>\n  </meta>\n");
 }
 
-// The boxes of each person in the order of time; those that are not linked each by itself.
-std::vector<std::vector<const Detection*>> TracksOf(const DetectedVideo& video) {
-  std::map<int64_t, std::vector<const Detection*>> linked;
-  std::vector<std::vector<const Detection*>> tracks;
-  for (const Detection& detection : video.detections) {
-    if (detection.track_id == 0) {
-      tracks.push_back({&detection});
-    } else {
-      linked[detection.track_id].push_back(&detection);
+// By frame.
+using Track = std::map<int64_t, const Detection*>;
+
+// Of each person; those who are not linked each by themselves. By their first frame.
+std::vector<Track> TracksOf(const std::map<int64_t, Look>& looks) {
+  std::vector<Track> tracks;
+  std::map<int64_t, size_t> place_of_linked;
+  for (const auto& [frame, look] : looks) {
+    for (const Detection* person : look.people) {
+      size_t place = tracks.size();
+      if (person->track_id != 0) {
+        place = place_of_linked.emplace(person->track_id, place).first->second;
+      }
+      if (place == tracks.size()) tracks.emplace_back();
+      tracks[place].emplace(frame, person);
     }
   }
-  for (auto& [id, boxes] : linked) tracks.push_back(std::move(boxes));
-  const auto earlier = [](const Detection* a, const Detection* b) {
-    return a->frame_index < b->frame_index;
-  };
-  for (auto& track : tracks) std::stable_sort(track.begin(), track.end(), earlier);
-  std::stable_sort(tracks.begin(), tracks.end(),
-                   [&](const auto& a, const auto& b) { return earlier(a.front(), b.front()); });
   return tracks;
+}
+
+std::string Boxes(const DetectedVideo& video, const std::map<int64_t, Look>& looks,
+                  const Track& track) {
+  std::string xml;
+  for (auto box = track.begin(); box != track.end(); ++box) {
+    const auto& [frame, person] = *box;
+    xml += Box(video, *person, frame, /*outside=*/false);
+    const auto next_look = looks.upper_bound(frame);
+    const auto next_box = std::next(box);
+    const bool stays = next_box != track.end() && next_box->first == next_look->first;
+    // Without an end CVAT would show the box until their next one, or to the end of the video.
+    if (!stays && frame + 1 < video.frames) {
+      xml += Box(video, *person, frame + 1, /*outside=*/true);
+    }
+  }
+  return xml;
 }
 
 }  // namespace
@@ -112,18 +131,11 @@ std::string ToCvatXml(const DetectedVideo& video) {
   std::string xml = absl::StrCat(
       "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<annotations>\n  <version>1.1</version>\n",
       Meta(video));
+  const std::map<int64_t, Look> looks = LooksOf(video);
   int64_t id = 0;
-  for (const auto& track : TracksOf(video)) {
-    absl::StrAppend(&xml, "  <track id=\"", id++, "\" label=\"person\" source=\"auto\">\n");
-    for (const Detection* box : track) {
-      xml += Box(video, *box, box->frame_index, /*outside=*/false);
-    }
-    // Without an end CVAT would show the box until the end of the video.
-    const int64_t next = track.back()->frame_index + 1;
-    if (video.frames == 0 || next < video.frames) {
-      xml += Box(video, *track.back(), next, /*outside=*/true);
-    }
-    xml += "  </track>\n";
+  for (const Track& track : TracksOf(looks)) {
+    absl::StrAppend(&xml, "  <track id=\"", id++, "\" label=\"person\" source=\"auto\">\n",
+                    Boxes(video, looks, track), "  </track>\n");
   }
   return xml + "</annotations>\n";
 }

@@ -27,17 +27,19 @@ struct Detection {
   std::vector<ScoredClass> classes;
 };
 
+// A look at the video.
 struct Keyframe {
-  double seconds = 0;
-  int64_t frame_index = 0;
+  double seconds = 0;        // as it was asked for
+  int64_t frame_index = 0;   // the decoded frame that was looked at; two looks may share one
+  double frame_seconds = 0;  // when that comes on screen
 };
 
 struct DetectedVideo {
   std::string name;
   int width = 0;  // of the displayed picture, pixels
   int height = 0;
-  int64_t frames = 0;               // 0: not known
-  std::vector<Keyframe> keyframes;  // that were looked at, also where nobody was; may be empty
+  int64_t frames = 0;               // of the whole video
+  std::vector<Keyframe> keyframes;  // also where nobody was
   std::vector<Detection> detections;
 };
 
@@ -46,14 +48,17 @@ struct DetectedVideo {
 // one for each action of each person. RFC 4180 quotes where a name needs them.
 std::string ToAvaCsv(const std::vector<DetectedVideo>& videos);
 
-// COCO: `videos`, an `images` row for each keyframe, an `annotations` row for each action of each
-// person (a box in pixels, `score`, `track_id`, `person_score`), `categories` of the actions that
-// occur. All ids from 1 and unique in the file; `category_id` is the action's own id.
+// COCO: `videos`, an `images` row for each frame that was looked at, an `annotations` row for each
+// action of each person there (a box in pixels, `score`, `track_id`, `person_score`), `categories`
+// of the actions that occur. All ids from 1 and unique in the file; `category_id` is the action's
+// own id. Of several looks at one frame the nearest to it counts (looks.h).
 std::string ToCocoJson(const std::vector<DetectedVideo>& videos);
 
 // CVAT for video 1.1, of one video: a track of label "person" for each linked person and for each
-// box that is not linked, a keyframed box for each detection, and a box that is outside after the
-// last. Actions are a JSON text in the attribute `actions`. Frames from 0; boxes in pixels.
+// box that is not linked, and in it a keyframed box for each frame where they were found. Where the
+// next look does not find them, and after the last one, a box that is `outside` follows on the next
+// frame, if the video has one. Actions are a JSON text in the attribute `actions`. Frames from 0;
+// boxes in pixels. Of several looks at one frame the nearest to it counts (looks.h).
 std::string ToCvatXml(const DetectedVideo& video);
 
 }  // namespace scanline::formats

@@ -167,9 +167,7 @@ class Annotator {
         std::unique_ptr<Demuxer> demuxer,
         Demuxer::OpenSound(input_, options_.limits.max_pixels, cancel_, &findings_));
     SoundSpan span;
-    if (reader_.first_pts() != kNoPts) {
-      span.start = static_cast<double>(reader_.first_pts()) * av_q2d(reader_.stream().time_base);
-    }
+    span.start = reader_.origin_seconds().value_or(0);
     span.end = span.start + reader_.timeline().end;
     if (use == SoundUse::kTranscoded) {
       return TranscodeSound(std::move(demuxer), span, webm ? "libopus" : "aac");

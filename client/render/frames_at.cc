@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "client/render/file_input.h"
 #include "client/render/picture_filter.h"
+#include "decode/keyframes.h"
 #include "decode/video_reader.h"
 
 namespace scanline::render {
@@ -45,9 +46,11 @@ absl::StatusOr<TimedFrame> Shrink(const WantedFrame& wanted, const FramesAtOptio
   return timed;
 }
 
-std::vector<int64_t> IndicesAt(const Timeline& timeline, absl::Span<const double> seconds) {
+std::vector<int64_t> IndicesAt(const Timeline& timeline, absl::Span<const double> seconds,
+                               FramePick pick) {
+  const auto frame = pick == FramePick::kNearest ? NearestFrame : FrameAt;
   std::vector<int64_t> indices;
-  for (const double at : seconds) indices.push_back(FrameAt(timeline, at));
+  for (const double at : seconds) indices.push_back(frame(timeline, at));
   return indices;
 }
 
@@ -69,7 +72,7 @@ absl::StatusOr<std::vector<TimedFrame>> FramesAt(const std::string& path,
   SCANLINE_ASSIGN_OR_RETURN(const std::unique_ptr<FileInput> input, FileInput::Open(path));
   SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(*input, options.limits, cancel));
   Frames frames;
-  std::vector<int64_t> indices = IndicesAt(reader->timeline(), seconds);
+  std::vector<int64_t> indices = IndicesAt(reader->timeline(), seconds, options.pick);
   std::vector<int64_t> missing = Missing(indices, frames);
   for (int walk = 0; !missing.empty() || !reader->timeline_is_final(); ++walk) {
     if (walk == kMaxWalks) {
@@ -81,7 +84,7 @@ absl::StatusOr<std::vector<TimedFrame>> FramesAt(const std::string& path,
           return absl::OkStatus();
         }));
     if (!walked) frames.clear();
-    indices = IndicesAt(reader->timeline(), seconds);
+    indices = IndicesAt(reader->timeline(), seconds, options.pick);
     missing = Missing(indices, frames);
   }
   std::vector<TimedFrame> found;
@@ -90,6 +93,17 @@ absl::StatusOr<std::vector<TimedFrame>> FramesAt(const std::string& path,
     found.back().seconds = reader->timeline().start[index];
   }
   return found;
+}
+
+absl::StatusOr<Timeline> TimelineAt(const std::string& path, const DecodeLimits& limits,
+                                    const Cancel& cancel) {
+  SCANLINE_ASSIGN_OR_RETURN(const std::unique_ptr<FileInput> input, FileInput::Open(path));
+  SCANLINE_ASSIGN_OR_RETURN(const auto reader, VideoReader::Open(*input, limits, cancel));
+  if (!reader->timeline_is_final()) {
+    SCANLINE_RETURN_IF_ERROR(
+        reader->Walk({}, [](const WantedFrame&) { return absl::OkStatus(); }).status());
+  }
+  return reader->timeline();
 }
 
 }  // namespace scanline::render

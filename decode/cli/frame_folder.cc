@@ -60,8 +60,8 @@ absl::Status FrameFolder::Finish(const Clip& clip) {
       if (error) {
         return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", error.message()));
       }
-      std::string caption = absl::StrCat("#", sampled.index);
-      if (sampled.pts_seconds) caption += absl::StrFormat(" %.2fs", *sampled.pts_seconds);
+      const std::string caption =
+          absl::StrFormat("#%d %.2fs", sampled.index, sampled.seconds.value());
       cells.push_back({&thumbnails_.at(sampled.index), caption});
     }
   }

@@ -162,8 +162,7 @@ void PrintFrames(const Clip& clip, bool with_files) {
       const SampledFrame& frame = clip.sampled[picture / clip.spatial_views];
       nlohmann::ordered_json line;
       line["index"] = frame.index;
-      line["pts"] =
-          frame.pts_seconds ? nlohmann::ordered_json(Micros(*frame.pts_seconds)) : nullptr;
+      line["pts"] = Micros(frame.seconds.value());
       line["window"] = view.window;
       line["view"] = view.temporal_view;
       line["corrupt"] = frame.corrupt;

@@ -9,14 +9,6 @@
 
 namespace scanline {
 
-// dim a multiple of 16, state a multiple of 4, softplus on, one group, a <= 0.
-bool TakesScanAvx2(const SelectiveScan<float>& op);
-void SelectiveScanAvx2(const SelectiveScan<float>& op, float* scratch);
-
-// dim a multiple of 8, width 4, SiLU on.
-bool TakesConvAvx2(const CausalConv<float>& op);
-void CausalConvAvx2(const CausalConv<float>& op);
-
 // Any shape that tiles.h allows, a2 <= 0.
 void ConvTileAvx2(const ConvTile<float>& op);
 void ScanTileAvx2(const ScanTile<float>& op);

@@ -20,22 +20,6 @@ inline __m256 Round(__m256 x) {
   return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-// 2^x for x <= 0, relative error below 1.3e-7; 2^-125 for anything smaller. 2^0 is exactly 1: a
-// bias there would be compounded by every token. Minimax on [-1/2, 1/2] with that constraint.
-inline __m256 Exp2NonPositive(__m256 x) {
-  x = _mm256_max_ps(Set(-125.0f), x);  // In this order a NaN is kept.
-  const __m256 n = Round(x);
-  const __m256 f = _mm256_sub_ps(x, n);
-  __m256 p = Set(0.0001535336206245977f);
-  p = _mm256_fmadd_ps(p, f, Set(0.001339887455714204f));
-  p = _mm256_fmadd_ps(p, f, Set(0.009618437358236101f));
-  p = _mm256_fmadd_ps(p, f, Set(0.055503324707835366f));
-  p = _mm256_fmadd_ps(p, f, Set(0.24022647913615686f));
-  p = _mm256_fmadd_ps(p, f, Set(0.693147202855211f));
-  p = _mm256_fmadd_ps(p, f, Set(1.0f));
-  return ScaleByPowerOfTwo(p, n);
-}
-
 // e^x, relative error below 2e-7, x held to [-87, 88]. ln 2 is taken away in two parts, so that the
 // error does not grow with x.
 inline __m256 Exp(__m256 x) {
@@ -51,26 +35,6 @@ inline __m256 Exp(__m256 x) {
   p = _mm256_fmadd_ps(p, r, Set(1.0f));
   p = _mm256_fmadd_ps(p, r, Set(1.0f));
   return ScaleByPowerOfTwo(p, n);
-}
-
-inline __m256 Silu(__m256 x) {
-  const __m256 e = Exp(_mm256_sub_ps(_mm256_setzero_ps(), x));
-  return _mm256_div_ps(x, _mm256_add_ps(Set(1.0f), e));
-}
-
-// log(1 + e^x) = max(x, 0) + log1p(e^-|x|), and log1p(e) = 2 atanh(s), s = e / (2 + e) <= 1/3:
-// small results keep their relative precision, which a plain log(1 + e) would lose.
-inline __m256 Softplus(__m256 x) {
-  const __m256 e = Exp(_mm256_or_ps(x, Set(-0.0f)));
-  const __m256 s = _mm256_div_ps(e, _mm256_add_ps(Set(2.0f), e));
-  const __m256 w = _mm256_mul_ps(s, s);
-  __m256 p = Set(0.14095773599318537f);
-  p = _mm256_fmadd_ps(p, w, Set(0.13978833043937505f));
-  p = _mm256_fmadd_ps(p, w, Set(0.20012557137722942f));
-  p = _mm256_fmadd_ps(p, w, Set(0.33333155073548676f));
-  p = _mm256_fmadd_ps(p, w, Set(1.0f));
-  const __m256 positive = _mm256_max_ps(_mm256_setzero_ps(), x);  // In this order a NaN is kept.
-  return _mm256_fmadd_ps(_mm256_add_ps(s, s), p, positive);
 }
 
 // 0.5 x (1 + erf(x / sqrt 2)); erf by Abramowitz and Stegun 7.1.26, off by less than 1.5e-7.

@@ -3,33 +3,12 @@
 #include "model/kernels/avx2.h"
 #include "model/kernels/avx2_math.h"
 
-// Convolution and norm: the operators that go over rows once.
+// The norm.
 
 namespace scanline {
 namespace {
 
-constexpr int kTile = 64;  // tokens: as long as the eight channels' taps stay in registers
 constexpr int kLanes = 8;
-constexpr int kWidth = 4;
-
-void ConvRows(const CausalConv<float>& op, int begin, int end, int channel) {
-  __m256 taps[kWidth];
-  for (int k = 0; k < kWidth; ++k) {
-    const float* w = op.weight + static_cast<ptrdiff_t>(channel) * kWidth + k;
-    taps[k] = _mm256_setr_ps(w[0], w[4], w[8], w[12], w[16], w[20], w[24], w[28]);
-  }
-  const __m256 bias = op.bias != nullptr ? _mm256_loadu_ps(op.bias + channel) : _mm256_setzero_ps();
-  const int toward = op.reverse ? 1 : -1;
-  for (int t = begin; t < end; ++t) {
-    __m256 sum = bias;
-    for (int k = 0; k < kWidth; ++k) {
-      const int from = t + toward * (kWidth - 1 - k);
-      if (from < 0 || from >= op.length) continue;
-      sum = _mm256_fmadd_ps(taps[k], _mm256_loadu_ps(op.x + from * op.x_stride + channel), sum);
-    }
-    _mm256_storeu_ps(op.out + t * op.out_stride + channel, Silu(sum));
-  }
-}
 
 struct Sum {  // of eight floats a step, in double
   __m256d low = _mm256_setzero_pd();
@@ -91,17 +70,6 @@ void ScaleRow(const float* v, float mean, float scale, const float* weight, cons
 }
 
 }  // namespace
-
-bool TakesConvAvx2(const CausalConv<float>& op) {
-  return op.dim % kLanes == 0 && op.width == kWidth && op.silu;
-}
-
-void CausalConvAvx2(const CausalConv<float>& op) {
-  for (int begin = 0; begin < op.length; begin += kTile) {
-    const int end = op.length - begin < kTile ? op.length : begin + kTile;
-    for (int channel = 0; channel < op.dim; channel += kLanes) ConvRows(op, begin, end, channel);
-  }
-}
 
 void AddNormAvx2(const AddNorm<float>& op) {
   for (int row = 0; row < op.rows; ++row) {

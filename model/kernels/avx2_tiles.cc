@@ -19,7 +19,7 @@ struct Avx2 {
   static Vector Div(Vector a, Vector b) { return _mm256_div_ps(a, b); }
   static Vector Max(Vector a, Vector b) { return _mm256_max_ps(a, b); }
   static Vector Min(Vector a, Vector b) { return _mm256_min_ps(a, b); }
-  static Vector Magnitude(Vector x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+  static Vector MinusMagnitude(Vector x) { return _mm256_or_ps(_mm256_set1_ps(-0.0f), x); }
 
   static Vector Table() {
     return _mm256_castsi256_ps(_mm256_setr_epi32(0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,

@@ -9,6 +9,9 @@ namespace scanline {
 // Any shape.
 void PackedLinearAvx512(const PackedLinear& op);
 
+// Any width.
+void AddNormAvx512(const AddNorm<float>& op);
+
 // Any shape that tiles.h allows, a2 <= 0.
 void ConvTileAvx512(const ConvTile<float>& op);
 void ScanTileAvx512(const ScanTile<float>& op);

@@ -19,7 +19,10 @@ struct Avx512 {
   static Vector Div(Vector a, Vector b) { return _mm512_div_ps(a, b); }
   static Vector Max(Vector a, Vector b) { return _mm512_max_ps(a, b); }
   static Vector Min(Vector a, Vector b) { return _mm512_min_ps(a, b); }
-  static Vector Magnitude(Vector x) { return _mm512_abs_ps(x); }
+  static Vector MinusMagnitude(Vector x) {
+    const __m512i sign = _mm512_set1_epi32(INT32_MIN);
+    return _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(x), sign));
+  }
 
   static Vector Table() {
     return _mm512_castsi512_ps(_mm512_setr_epi32(0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3,

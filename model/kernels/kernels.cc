@@ -9,10 +9,6 @@ namespace {
 constexpr Kernels kScalar = {
     .name = "scalar",
     .runs_here = [] { return true; },
-    .takes_scan = [](const SelectiveScan<float>&) { return true; },
-    .takes_conv = [](const CausalConv<float>&) { return true; },
-    .selective_scan = [](const SelectiveScan<float>& op, float*) { SelectiveScanReference(op); },
-    .causal_conv = CausalConvReference<float>,
     .add_norm = AddNormReference<float>,
     .packed_linear = PackedLinearReference,
     .packed_linear_bf16 = PackedLinearBf16Reference,
@@ -29,10 +25,6 @@ bool HasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports
 constexpr Kernels kAvx2 = {
     .name = "avx2",
     .runs_here = HasAvx2,
-    .takes_scan = TakesScanAvx2,
-    .takes_conv = TakesConvAvx2,
-    .selective_scan = SelectiveScanAvx2,
-    .causal_conv = CausalConvAvx2,
     .add_norm = AddNormAvx2,
     .packed_linear = PackedLinearAvx2,
     .packed_linear_bf16 = nullptr,
@@ -48,6 +40,7 @@ constexpr Kernels Avx512() {
   kernels.name = "avx512";
   kernels.runs_here = [] { return HasAvx2() && __builtin_cpu_supports("avx512f"); };
   kernels.packed_linear = PackedLinearAvx512;
+  kernels.add_norm = AddNormAvx512;
   kernels.conv_tile = ConvTileAvx512;
   kernels.scan_tile = ScanTileAvx512;
   kernels.gate_tile = GateTileAvx512;

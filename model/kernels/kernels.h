@@ -10,16 +10,11 @@
 namespace scanline {
 
 // One implementation of the operators for one kind of CPU. A fast one takes the shapes and options
-// that models use; `takes_*` says which, and callers use the "scalar" set for the rest. None
-// allocates or keeps state; calls on disjoint memory may run side by side.
+// that models use; `takes_attention` says which, and callers use the "scalar" set for the rest.
+// None allocates or keeps state; calls on disjoint memory may run side by side.
 struct Kernels {
   const char* name;
   bool (*runs_here)();  // this CPU has the instructions
-  bool (*takes_scan)(const SelectiveScan<float>& op);
-  bool (*takes_conv)(const CausalConv<float>& op);
-  // `scratch`: ScanScratchFloats(dim, state) floats, 64-byte aligned, content arbitrary.
-  void (*selective_scan)(const SelectiveScan<float>& op, float* scratch);
-  void (*causal_conv)(const CausalConv<float>& op);
   void (*add_norm)(const AddNorm<float>& op);
   void (*packed_linear)(const PackedLinear& op);
   void (*packed_linear_bf16)(const PackedLinearBf16& op);  // null: no such instructions
@@ -31,10 +26,6 @@ struct Kernels {
   void (*attention)(const Attention<float>& op, float* scratch);
 };
 
-inline size_t ScanScratchFloats(int dim, int state) {
-  return static_cast<size_t>(dim) * (2 * static_cast<size_t>(state) + 1);
-}
-
 inline size_t AttentionScratchFloats(int keys, int dim) {
   constexpr size_t kLine = 16;
   constexpr size_t kQueries = 4;  // as many at a time
@@ -42,8 +33,8 @@ inline size_t AttentionScratchFloats(int keys, int dim) {
   return padded * (static_cast<size_t>(dim) + kQueries);
 }
 
-// Fastest last: "scalar" (the reference functions), "avx2", "avx512" (matrix products; the rest as
-// avx2), "avx512_bf16" (packed_linear_bf16; the rest as avx512).
+// Fastest last: "scalar" (the reference functions), "avx2", "avx512" (attention as avx2),
+// "avx512_bf16" (packed_linear_bf16; the rest as avx512).
 std::vector<std::string> KernelNames();
 
 // Null for a name that is not in KernelNames() .

@@ -51,6 +51,7 @@ void Multiply(const Tile& tile, int column) {
   for (int k = 0; k < tile.inner; k += kColumnBlock) {
     const int end = tile.inner - k < kColumnBlock ? tile.inner - k : kColumnBlock;
     for (int i = 0; i < end; ++i, weight += kPanel) {
+      _mm_prefetch(x[0] + i * (stride - 1) + tile.x_block, _MM_HINT_T0);
       Vector w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
@@ -72,19 +73,28 @@ void Multiply(const Tile& tile, int column) {
     for (int g = 0; g < kGroups; ++g) x[g] += tile.x_block - kColumnBlock;
   }
 
+  const ptrdiff_t out_stride = tile.out_stride;
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v) {
     const int at = column + v * Isa::kLanes;
     const int lanes = tile.columns - at < Isa::kLanes ? tile.columns - at : Isa::kLanes;
-    const Vector bias = tile.bias != nullptr ? Isa::LoadPart(tile.bias + at, lanes) : Isa::Zero();
+    if (tile.bias != nullptr) {
+      const Vector bias = Isa::LoadPart(tile.bias + at, lanes);
 #pragma GCC unroll 16
-    for (int row = 0; row < kRows; ++row) {
-      Vector y = sums[row * kVectors + v];
-      if (tile.bias != nullptr) y = Isa::Add(y, bias);
-      if (lanes == Isa::kLanes) {
-        Isa::Store(y, tile.Out(row, at));
-      } else {
-        Isa::StorePart(y, tile.Out(row, at), lanes);
+      for (int row = 0; row < kRows; ++row) {
+        sums[row * kVectors + v] = Isa::Add(sums[row * kVectors + v], bias);
+      }
+    }
+    float* out = tile.Out(0, at);
+    if (lanes == Isa::kLanes) {
+#pragma GCC unroll 16
+      for (int row = 0; row < kRows; ++row, out += out_stride) {
+        Isa::Store(sums[row * kVectors + v], out);
+      }
+    } else {
+#pragma GCC unroll 16
+      for (int row = 0; row < kRows; ++row, out += out_stride) {
+        Isa::StorePart(sums[row * kVectors + v], out, lanes);
       }
     }
   }

@@ -117,7 +117,8 @@ typename Simd::Vector PrepareSteps(const ScanTile<float>& op, ptrdiff_t tile, pt
 
 // `kCount` states from n on over the tile's tokens, in registers; returns S after them.
 template <typename Simd, int kCount, bool kMask, bool kCumulative, bool kFarDown>
-typename Simd::Vector RunStates(const ScanTile<float>& op, const ScanLanes<Simd>& lanes, int n) {
+[[gnu::noinline]] typename Simd::Vector RunStates(const ScanTile<float>& op,
+                                                  const ScanLanes<Simd>& lanes, int n) {
   using Vector = typename Simd::Vector;
   const auto table = Simd::Table();
   const float* a2 = op.a2 + lanes.states + n * ptrdiff_t{kBlock};
@@ -137,13 +138,12 @@ typename Simd::Vector RunStates(const ScanTile<float>& op, const ScanLanes<Simd>
     const auto u = Simd::Load(op.u + lanes.tile + at);
     const auto dx = dt * u;
     float* out = op.y + lanes.tile + at;
-    Vector y[2] = {n == 0 ? skip * u : Simd::Load(out), Set<Simd>(0.0f)};
+    Vector y[2] = {n == 0 ? skip * u : Simd::Load(out), Set<Simd>(0.0f)};  // two shorter chains
 #pragma GCC unroll 16
     for (int k = 0; k < kCount; ++k) {
       if (kCumulative) h[k] = h[k] + earlier;
       const auto decay = Exp2<Simd, kFarDown>(table, dt * Simd::Load(a2 + k * kBlock));
-      const auto scaled = decay.scale * h[k];
-      const auto carried = Simd::Fma(scaled, decay.rest, scaled);
+      const auto carried = decay.Times(h[k]);
       h[k] = Simd::Fma(dx, Simd::Broadcast(b + k), carried);
       y[k % 2] = Simd::Fma(Simd::Broadcast(c + k), kMask ? carried : h[k], y[k % 2]);
     }

@@ -2,12 +2,14 @@
 
 // Only for the *_tiles.cc files: the functions of a mixer on vectors. `Simd` is an instruction set:
 //   Vector, kLanes                      floats side by side, with the operators + - *
-//   kFractions, Table()                 2^(i / kFractions) * 2^-i in the exponent's place
-//   Fma(a, b, c)                        a b + c
-//   Div, Max, Min                       Max and Min return the second operand when one is a NaN
-//   Magnitude(x)                        |x|
-//   ScaleByTable(table, t)              see Power
-//   ZeroWhereBelow(x, limit, value)     value, 0 where x < limit; a NaN in x keeps value
+//   kFractions, Table()              the bits of 2^(i / kFractions) for i = 0 .. kFractions - 1, of
+//                                    which i / kFractions is taken away in the exponent's place
+//   ScaleByTable(table, t)           2^x for t = x + kRounder: to the entry of t's lowest bits, t
+//                                    is added in the exponent's place
+//   Fma(a, b, c), Div, MinusMagnitude(x)       a b + c, a / b, -|x|
+//   Max, Min                         give the second operand when one is a NaN
+//   ZeroWhereBelow(x, limit, value)  value, and 0 where x < limit, which a NaN is not
+//   AnyBelow(x, limit)               in any lane
 // Internal linkage, as in avx2_math.h. To be compiled without contraction of a * b + c: the vector
 // units have adders beside their multipliers, and a rounded product must be the same everywhere.
 
@@ -43,60 +45,58 @@ struct Exp2Polynomial<8> {  // within 8.7e-7
 template <typename Simd>
 constexpr float kRounder = 12582912.0f / Simd::kFractions;  // 1.5 * 2^23
 
-// 2^x as scale (1 + rest).
+// A power of two: scale 2^rest, scale 2 to a multiple of 1 / kFractions.
 template <typename Simd>
 struct Power {
   typename Simd::Vector scale;
   typename Simd::Vector rest;
+
+  typename Simd::Vector Times(typename Simd::Vector value) const {
+    using Polynomial = Exp2Polynomial<Simd::kFractions>;
+    auto q = Simd::Fma(Set<Simd>(Polynomial::c3), rest, Set<Simd>(Polynomial::c2));
+    q = Simd::Fma(q, rest, Set<Simd>(Polynomial::c1));
+    value = value * scale;
+    return Simd::Fma(value * rest, q, value);
+  }
 };
 
-template <typename Simd>
-inline typename Simd::Vector Expm1OfFraction(typename Simd::Vector f) {
-  using Coefficients = Exp2Polynomial<Simd::kFractions>;
-  auto q = Simd::Fma(Set<Simd>(Coefficients::c3), f, Set<Simd>(Coefficients::c2));
-  q = Simd::Fma(q, f, Set<Simd>(Coefficients::c1));
-  return q * f;
-}
+constexpr float kLowestExponent = -126;  // of normal numbers
 
-inline constexpr float kLowestExponent = -126;  // of normal numbers
-
-// 2^x for x <= 0. 2^0 is exactly 1. With kFarDown, 0 below kLowestExponent; without it x must not
-// be there. Same bits from both otherwise.
+// 2^x for x <= 0, exactly 1 for 0. With kFarDown, 0 below kLowestExponent; without it no x may be
+// there. Otherwise both give the same bits.
 template <typename Simd, bool kFarDown>
 inline Power<Simd> Exp2(typename Simd::Vector table, typename Simd::Vector x) {
   const auto t = x + Set<Simd>(kRounder<Simd>);
-  auto f = x - (t - Set<Simd>(kRounder<Simd>));
+  auto rest = x - (t - Set<Simd>(kRounder<Simd>));
   auto scale = Simd::ScaleByTable(table, t);
   if constexpr (kFarDown) {
-    f = Simd::ZeroWhereBelow(x, Set<Simd>(kLowestExponent), f);
+    rest = Simd::ZeroWhereBelow(x, Set<Simd>(kLowestExponent), rest);
     scale = Simd::ZeroWhereBelow(x, Set<Simd>(kLowestExponent), scale);
   }
-  return {scale, Expm1OfFraction<Simd>(f)};
+  return {scale, rest};
 }
 
-// e^x, x held to [-87, 87]. log2(e) in two parts, so that the error does not grow with x.
+// e^x for x from -87 to 87. log2(e) in two parts, so that the error does not grow with x.
 template <typename Simd>
 inline typename Simd::Vector Exp(typename Simd::Vector table, typename Simd::Vector x) {
-  x = Simd::Min(Set<Simd>(87.0f), Simd::Max(Set<Simd>(-87.0f), x));
-  const auto t = Simd::Fma(x, Set<Simd>(1.44269502f), Set<Simd>(kRounder<Simd>));
-  auto f = Simd::Fma(x, Set<Simd>(1.44269502f), Set<Simd>(kRounder<Simd>) - t);
-  f = Simd::Fma(x, Set<Simd>(1.92596303e-8f), f);
-  const auto scale = Simd::ScaleByTable(table, t);
-  return Simd::Fma(scale, Expm1OfFraction<Simd>(f), scale);
+  const auto high = Set<Simd>(1.44269502f);
+  const auto t = Simd::Fma(x, high, Set<Simd>(kRounder<Simd>));
+  auto rest = Simd::Fma(x, high, Set<Simd>(kRounder<Simd>) - t);
+  rest = Simd::Fma(x, Set<Simd>(1.92596303e-8f), rest);
+  return Power<Simd>{Simd::ScaleByTable(table, t), rest}.Times(Set<Simd>(1.0f));
 }
 
 template <typename Simd>
 inline typename Simd::Vector Silu(typename Simd::Vector table, typename Simd::Vector x) {
-  const auto zero = Set<Simd>(0.0f);
-  return Simd::Div(x, Set<Simd>(1.0f) + Exp<Simd>(table, zero - x));
+  const auto held = Simd::Min(Set<Simd>(87.0f), Simd::Max(Set<Simd>(-87.0f), x));
+  return Simd::Div(x, Set<Simd>(1.0f) + Exp<Simd>(table, Set<Simd>(0.0f) - held));
 }
 
 // log(1 + e^x) = max(x, 0) + log1p(e^-|x|), and log1p(e) = 2 atanh(s), s = e / (2 + e) <= 1/3:
 // small results keep their relative precision, which a plain log(1 + e) would lose.
 template <typename Simd>
 inline typename Simd::Vector Softplus(typename Simd::Vector table, typename Simd::Vector x) {
-  const auto zero = Set<Simd>(0.0f);
-  const auto e = Exp<Simd>(table, zero - Simd::Magnitude(x));
+  const auto e = Exp<Simd>(table, Simd::Max(Set<Simd>(-87.0f), Simd::MinusMagnitude(x)));
   const auto s = Simd::Div(e, Set<Simd>(2.0f) + e);
   const auto w = s * s;
   auto p = Set<Simd>(0.14095773599318537f);
@@ -104,7 +104,7 @@ inline typename Simd::Vector Softplus(typename Simd::Vector table, typename Simd
   p = Simd::Fma(p, w, Set<Simd>(0.20012557137722942f));
   p = Simd::Fma(p, w, Set<Simd>(0.33333155073548676f));
   p = Simd::Fma(p, w, Set<Simd>(1.0f));
-  return Simd::Fma(s + s, p, Simd::Max(zero, x));
+  return Simd::Fma(s + s, p, Simd::Max(Set<Simd>(0.0f), x));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@
 namespace scanline {
 
 inline constexpr int kTileTokens = 64;
-inline constexpr int kBlock = 16;   // channels
-inline constexpr int kStates = 4;   // the state count is a multiple of it
+inline constexpr int kBlock = 16;    // channels
+inline constexpr int kStates = 4;    // the state count is a multiple of it
 inline constexpr int kMaxTaps = 16;  // of a convolution
 
 inline constexpr ptrdiff_t kTileBlock = ptrdiff_t{kTileTokens} * kBlock;  // elements of a block

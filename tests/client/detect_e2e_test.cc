@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/real_server.h"
@@ -129,6 +131,36 @@ TEST_F(DetectEndToEnd, TheBoxesOfTheCardAreReproduced) {
   EXPECT_EQ(right, 24);  // 0.9231, as the card says.
 }
 
+// 24 frames of the first second, then none until 6 s, then 24 more.
+TEST_F(DetectEndToEnd, ExportsOfAClipWithAGapHaveEachFrameOnce) {
+  const std::string clip = SCANLINE_SOURCE_DIR "/tests/data/clips/mp4_vfr_gap.mp4";
+  const ProcessResult result =
+      Run({"detect", clip, "--boxes", scratch_.Write("boxes.csv", ",0.25,0.25,0.75,0.75\n"),
+           "--interval", "0.5", "--tracks", "--save", (scratch_ / "a.json"), "--save",
+           (scratch_ / "a.xml")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json sampling = Json::parse(result.out)["result"]["sampling"];
+  const std::vector<int> looks = sampling["keyframe_indices"];
+  EXPECT_EQ(looks.size(), 13U) << "0.5 s to 6.5 s";
+  EXPECT_EQ(sampling["keyframe_offsets"].size(), looks.size());
+  const std::set<int> frames(looks.begin(), looks.end());
+  EXPECT_EQ(frames, (std::set<int>{12, 23, 24, 36}));
+
+  const Json coco = Json::parse(scratch_.Read("a.json"));
+  std::vector<int> images;
+  for (const Json& image : coco["images"]) images.push_back(image["frame_index"]);
+  EXPECT_EQ(images, std::vector<int>(frames.begin(), frames.end()));
+  std::set<std::pair<int, int>> rows;
+  for (const Json& row : coco["annotations"]) {
+    EXPECT_TRUE(rows.emplace(row["image_id"], row["category_id"]).second) << row;
+  }
+  const std::string cvat = scratch_.Read("a.xml");
+  EXPECT_THAT(cvat, HasSubstr("<size>48</size>"));
+  size_t boxes = 0;
+  for (size_t at = 0; (at = cvat.find("<box ", at)) != std::string::npos; ++at) ++boxes;
+  EXPECT_EQ(boxes, frames.size() + 1) << "and the one that closes the track";
+}
+
 TEST_F(DetectEndToEnd, EvalAvaReadsWhatDetectSaves) {
   const TrueBox box = BoxesOfTheCard()[0];
   const std::string found = (scratch_ / "found.csv");
@@ -164,6 +196,26 @@ TEST_F(DetectEndToEnd, EvalAvaRunsTheServerOverAFolder) {
   EXPECT_NEAR(summary["frame_map"].get<double>(), mean, 1e-9);
   EXPECT_EQ(testing::CountLines(scratch_.Read("report/detections.csv")),
             static_cast<int>(boxes.size() * kMotions.size()));
+}
+
+TEST_F(DetectEndToEnd, EvalAvaLeavesOutATruthBeyondTheClipAlone) {
+  const TrueBox box = BoxesOfTheCard()[0];
+  const std::string truth = TruthOf({box});
+  const std::string row = absl::StrCat(box.video(), ",99,0,0,1,1,0\n");
+  scratch_.Write("truth.csv", scratch_.Read("truth.csv") + row);
+  const ProcessResult result = Run({"eval", "ava", "--truth", truth, "--clips", kClips,
+                                    "--true-boxes", "-o", (scratch_ / "report")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr(box.video() + ": 1 of the truth's keyframes left out, such as "
+                                                  "99 s: the clip is looked at from 0.000 s to "));
+  EXPECT_THAT(result.err, HasSubstr("1 of 2 rows of " + truth + " left out: their clips"));
+  const Json summary = Json::parse(result.out);
+  EXPECT_EQ(summary["frame_map"], 1.0) << "of the truth that the clip has";
+  EXPECT_EQ(summary["keyframes"], 1);
+  EXPECT_TRUE(summary["skipped"].empty());
+  ASSERT_EQ(summary["left_out"].size(), 1U);
+  EXPECT_EQ(summary["left_out"][0]["seconds"], 99.0);
+  EXPECT_EQ(summary["left_out"][0]["rows"], 1);
 }
 
 TEST_F(DetectEndToEnd, EvalAvaSkipsWhatCannotBeAnswered) {

@@ -123,6 +123,11 @@ void AddDetections(const v1::DetectOptions& asked, const std::string& clip,
     box.set_y_max(0.75F);
     AddDetection(box, "walking", 1, asked.link_tracks(), result);
   }
+  Milliseconds(500, result->mutable_sampling()->mutable_source_duration());
+  for (const int frame : {0, 3, 5}) {
+    Milliseconds(40 * frame, result->mutable_sampling()->add_keyframe_offsets());
+    result->mutable_sampling()->add_keyframe_indices(static_cast<uint32_t>(frame));
+  }
 }
 
 class Videos final : public v1::VideoService::Service {

@@ -42,8 +42,9 @@ class ServiceDouble {
   // first call.
   void RefuseWindows();
   // From now on the model has TASK_DETECT_ACTIONS: somebody who walks (0.9) from the left half at 0
-  // s to the right half at 0.2 s, track 1 where linked; of given boxes each one, who runs, at its
-  // time (0 without one); nobody in a clip that begins with "nobody". Before the first call.
+  // s to the right half at 0.2 s, track 1 where linked, and is not seen at 0.12 s (25 frames a
+  // second, to 0.5 s); of given boxes each one, who runs, at its time (0 without one); nobody in a
+  // clip that begins with "nobody". Before the first call.
   void SetDetects();
   // Calls `hook` whenever a clip has arrived, before it is answered. Before the first call.
   void OnClip(std::function<void()> hook);

@@ -49,7 +49,7 @@ TEST(DecodeClip, SaysWhatItReadAndWhatItLookedAt) {
   EXPECT_THAT(clip->sampled,
               ElementsAre(Field(&SampledFrame::index, 6), Field(&SampledFrame::index, 18),
                           Field(&SampledFrame::index, 30), Field(&SampledFrame::index, 42)));
-  EXPECT_NEAR(clip->sampled[0].pts_seconds.value(), 0.25, 1e-6);
+  EXPECT_NEAR(clip->sampled[0].seconds.value(), 0.25, 1e-6);
   EXPECT_EQ(clip->stats.frames_converted, 4);
   EXPECT_GT(clip->stats.cpu_seconds, 0);
   EXPECT_TRUE(clip->notices.empty());
@@ -316,8 +316,11 @@ TEST(ClipFromFrames, TakesTheFramesAsTheyAre) {
   ASSERT_EQ(clip->views.size(), 3u);
   EXPECT_THAT(clip->views[1].pictures, ElementsAre(1, 4, 7));
   EXPECT_EQ(clip->picture(4)[0], 60);
-  EXPECT_EQ(clip->sampled[2].pts_seconds, 1.5);
+  EXPECT_EQ(clip->sampled[2].seconds, 1.5);
   EXPECT_EQ(clip->windows.size(), 1u);
+  EXPECT_EQ(clip->windows[0].start_seconds, 0.5);
+  EXPECT_EQ(clip->windows[0].end_seconds, 2);
+  EXPECT_EQ(clip->source.duration_seconds, 1.5);
   EXPECT_EQ(clip->source.width, 6);
 }
 
@@ -338,6 +341,9 @@ TEST(ClipFromFrames, RefusesWhatDoesNotFit) {
   offsets.offsets_seconds = three;
   EXPECT_EQ(reason(offsets), Reason::kFieldInvalid);
   offsets.offsets_seconds = endless;
+  EXPECT_EQ(reason(offsets), Reason::kFieldInvalid);
+  const std::vector<double> falling = {1, 0};
+  offsets.offsets_seconds = falling;
   EXPECT_EQ(reason(offsets), Reason::kFieldInvalid);
 }
 

@@ -120,7 +120,7 @@ TEST_P(EarlyPicturesOfTheCorpus, ChangeNoAnswer) {
     ASSERT_EQ(arrived->sampled.size(), whole->sampled.size());
     for (size_t i = 0; i < whole->sampled.size(); ++i) {
       EXPECT_EQ(arrived->sampled[i].index, whole->sampled[i].index);
-      EXPECT_EQ(arrived->sampled[i].pts_seconds, whole->sampled[i].pts_seconds);
+      EXPECT_EQ(arrived->sampled[i].seconds, whole->sampled[i].seconds);
       EXPECT_EQ(arrived->sampled[i].corrupt, whole->sampled[i].corrupt);
     }
   }

@@ -153,6 +153,41 @@ TEST(Keyframes, FramesSentAsSuchHaveOne) {
   EXPECT_EQ(ReasonOf(ClipFromFrames(frames, spec, {}).status()), Reason::kFieldInvalid);
 }
 
+// Frames from 10 s to 18 s, of which the one at 14 s has the boxes.
+TEST(Keyframes, ABoxesTimeIsThatOfItsFrameAmongFramesSentAsSuch) {
+  FrameSpec spec = AvaSpec({.box_frame = 8});
+  spec.size = 32;
+  const std::vector<uint8_t> rgb(size_t{16} * 48 * 32 * 3, 9);
+  std::vector<double> offsets;
+  for (int i = 0; i < 16; ++i) offsets.push_back(10 + i * 0.5);
+  RawFrames frames = {16, 48, 32, rgb, offsets};
+  const auto at = [&](double seconds) {
+    spec.sampling.keyframes->seconds = {seconds};
+    return ClipFromFrames(frames, spec, {});
+  };
+  for (double seconds : {14.0, 13.8, 14.2}) {
+    const auto clip = at(seconds);
+    ASSERT_TRUE(clip.ok()) << clip.status();
+    EXPECT_EQ(clip->keyframes[0].seconds, seconds);
+    EXPECT_EQ(clip->keyframes[0].frame, 8);
+    EXPECT_EQ(clip->source.duration_seconds, 8);
+  }
+  for (double seconds : {0.0, 4.0, 9.9, 18.1, 999.0}) {
+    EXPECT_EQ(ReasonOf(at(seconds).status()), Reason::kSegmentOutOfRange) << seconds;
+  }
+  for (double seconds : {10.0, 13.5, 14.5, 17.9, 18.0}) {
+    EXPECT_EQ(ReasonOf(at(seconds).status()), Reason::kFieldInvalid) << seconds;
+  }
+  // Several frames of one time are that time.
+  const std::vector<double> still(16, 3.0);
+  frames.offsets_seconds = still;
+  EXPECT_TRUE(at(3).ok());
+  EXPECT_EQ(ReasonOf(at(3.1).status()), Reason::kSegmentOutOfRange);
+  frames.offsets_seconds = {};
+  ASSERT_TRUE(at(902).ok());
+  EXPECT_EQ(at(902)->keyframes[0].seconds, 902);
+}
+
 // Where a box that is stored at `box` (in [0, 1]) stands once the picture is turned for display.
 Box Turned(const std::array<int, 4>& turn, const Box& box) {
   const auto [a, b, c, d] = turn;

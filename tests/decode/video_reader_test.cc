@@ -125,5 +125,35 @@ TEST(VideoReader, LeavesOutPicturesThatNothingRefersTo) {
   EXPECT_GT(walked.stats.frames_skipped, 12);
 }
 
+// Also where the first frames have no time of their own, as in mkv_negative_ts.mkv.
+TEST(VideoReader, SaysWhenItsTimelineBeginsByTheContainersClock) {
+  int clips = 0, late = 0;
+  for (const auto& clip : testing::ReadCorpus()) {
+    if (!clip.ok() || !clip.row.contains("pts") || clip.row.at("pts").empty()) continue;
+    SCOPED_TRACE(clip.file);
+    const std::vector<uint8_t> bytes = clip.bytes();
+    MemoryInput input(bytes);
+    DecodeLimits limits;
+    limits.max_pixels = int64_t{1} << 27;
+    const auto reader = VideoReader::Open(input, limits, Cancel());
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    (*reader)->ForgetIndex();
+    const auto walked = (*reader)->Walk({}, [](const WantedFrame&) { return absl::OkStatus(); });
+    ASSERT_TRUE(walked.ok()) << walked.status();
+    const auto& listed = clip.row.at("pts");
+    const auto first = std::find_if(listed.begin(), listed.end(),
+                                    [](const auto& stamp) { return !stamp.is_null(); });
+    ASSERT_EQ((*reader)->origin_seconds().has_value(), first != listed.end());
+    if (first == listed.end()) continue;
+    const auto index = first - listed.begin();
+    EXPECT_NEAR(*(*reader)->origin_seconds() + (*reader)->timeline().start.at(index),
+                first->get<double>(), 2e-6);
+    ++clips;
+    late += index > 0;
+  }
+  EXPECT_GT(clips, 0);
+  EXPECT_GT(late, 0);
+}
+
 }  // namespace
 }  // namespace scanline

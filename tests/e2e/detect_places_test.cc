@@ -168,6 +168,18 @@ TEST_F(DetectPlaces, OfFramesThatAreSentAsSuch) {
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.error_message();
   Check(outcome.result, kStored, 0.75f);
   EXPECT_EQ(outcome.result.detections(0).keyframe_offset().seconds(), 4);  // box_frame 1
+  EXPECT_EQ(outcome.result.sampling().source_duration().seconds(), 2);
+  v1::BoundingBox* const box = request.mutable_spec()->mutable_detect()->add_proposals();
+  box->set_x_max(0.5f);
+  box->set_y_max(0.5f);
+  box->mutable_time_offset()->set_seconds(4);
+  EXPECT_TRUE(Call(server_, request).status.ok());
+  for (const auto& [seconds, reason] :
+       {std::pair(3, "FIELD_INVALID"), std::pair(2, "SEGMENT_OUT_OF_RANGE"),
+        std::pair(99, "SEGMENT_OUT_OF_RANGE")}) {
+    box->mutable_time_offset()->set_seconds(seconds);
+    EXPECT_EQ(testing::ReasonIn(Call(server_, request).status), reason) << seconds;
+  }
 }
 
 TEST_F(DetectPlaces, OfATensorBoxesAreOfItsPicture) {

@@ -255,6 +255,42 @@ TEST(Backbone, ClsSeesTheVideoThroughTheBackwardDirectionOnly) {
   EXPECT_EQ(features(weights, video), features(weights, other));
 }
 
+// The normalisation inside the patch embedding is that of the values themselves.
+TEST(Backbone, PicturesReadAsTheirNormalisedValues) {
+  ModelConfig model = SmallModel();
+  const BackboneConfig& config = model.backbone;
+  const Weights weights = GenerateWeights(model, 5);
+  const PixelNorm norm{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+  constexpr int kShown = 6;  // of the 8 rows and columns; the rest is padding
+  const int side = config.size;
+  std::vector<std::vector<uint8_t>> pictures;
+  std::vector<float> video(static_cast<size_t>(3 * config.frames * side * side), 0.0F);
+  uint32_t noise = 1;
+  for (int frame = 0; frame < config.frames; ++frame) {
+    std::vector<uint8_t> picture(static_cast<size_t>(side * side * 3));
+    for (int i = 0; i < side * side * 3; ++i) {
+      noise = noise * 1664525 + 1013904223;
+      picture[i] = static_cast<uint8_t>(noise >> 24);
+      const int channel = i % 3;
+      const int at = i / 3;
+      if (at / side >= kShown || at % side >= kShown) continue;
+      video[(channel * config.frames + frame) * side * side + at] =
+          (static_cast<float>(picture[i]) / 255 - norm.mean[channel]) / norm.std[channel];
+    }
+    pictures.push_back(std::move(picture));
+  }
+  std::vector<const uint8_t*> pointers;
+  for (const auto& picture : pictures) pointers.push_back(picture.data());
+  const Row want = DoubleModel(config, weights).Run(video);
+  for (const Kernels* kernels : KernelsHere()) {
+    Backbone backbone(config, weights, *kernels, {.pixels = norm});
+    PatchesFromPictures(pointers, norm, config, backbone.pixel_patches(), {kShown, kShown});
+    EXPECT_LE(RelMax(RunPooled(backbone), want), kTolerance) << kernels->name;
+    PatchesFromVideo(video.data(), config, backbone.patches());
+    EXPECT_LE(RelMax(RunPooled(backbone), want), kTolerance) << kernels->name;
+  }
+}
+
 std::vector<float> VideoOf(const BackboneConfig& config, int height, int width) {
   return Generate("input", {1, 3, config.frames, height, width}, 11);
 }

@@ -263,10 +263,10 @@ TEST_P(MultimodalBundle, AClipGoesThroughTheTestedParts) {
 
   std::vector<const uint8_t*> pictures;
   for (int picture : clip.views[0].pictures) pictures.push_back(clip.picture(picture));
-  Backbone backbone(config.backbone, bundle_->weights(), BestKernels());
+  const PixelNorm pixels{config.mean, config.std};
+  Backbone backbone(config.backbone, bundle_->weights(), BestKernels(), {.pixels = pixels});
   EmbedHead head(config.backbone, *config.embed, bundle_->weights(), BestKernels());
-  PatchesFromPictures(pictures, MakePixelTable(config.mean, config.std), config.backbone,
-                      backbone.patches());
+  PatchesFromPictures(pictures, pixels, config.backbone, backbone.pixel_patches());
   const float* normed = backbone.Run(Backbone::Rows::kAll);
   const VisionEmbedding embedding = head.Run(normed);
   EXPECT_EQ(result->embeddings[0], embedding.scored);
@@ -294,9 +294,10 @@ TEST_P(MultimodalBundle, AViewOfOnePictureIsAnImage) {
   const auto image = Run(&clip, kRerank, &texts);
   ASSERT_TRUE(image.ok()) << image.status();
   const std::vector<const uint8_t*> pictures = {clip.picture(0)};
-  Backbone backbone(still, bundle_->weights(), BestKernels());
+  const PixelNorm pixels{config.mean, config.std};
+  Backbone backbone(still, bundle_->weights(), BestKernels(), {.pixels = pixels});
   EmbedHead head(still, *config.embed, bundle_->weights(), BestKernels());
-  PatchesFromPictures(pictures, MakePixelTable(config.mean, config.std), still, backbone.patches());
+  PatchesFromPictures(pictures, pixels, still, backbone.pixel_patches());
   EXPECT_EQ(image->embeddings[0], head.Run(backbone.Run(Backbone::Rows::kAll)).scored);
   EXPECT_EQ(image->tokens, still.tokens() - 1);
 

@@ -96,6 +96,19 @@ TEST(SetDetections, TheReportNamesFramesOfViewsThatWereRun) {
   EXPECT_THAT(result.sampling().frame_indices(), ElementsAre(60, 60));
 }
 
+TEST(SetDetections, TheReportNamesEveryLookAlsoWhereNobodyWas) {
+  Reply reply = Walking();
+  reply.people = {.all = {{}, {}}, .seen = {{}, {}}, .place_of_seen = {{}, {}}};
+  reply.prediction.actions = {{}, {}};
+  reply.clip.keyframes[0].frame = 35;
+  reply.clip.keyframes[1].frame = 35;
+  v1::ClipResult result;
+  ToProto(reply, &result);
+  EXPECT_THAT(result.sampling().keyframe_indices(), ElementsAre(35, 35));
+  ASSERT_EQ(result.sampling().keyframe_offsets_size(), 2);
+  EXPECT_EQ(result.sampling().keyframe_offsets(1).seconds(), 2);
+}
+
 TEST(SetDetections, NobodyIsAnEmptyAnswer) {
   Reply reply = Walking();
   reply.people = {.all = {{}, {}}, .seen = {{}, {}}, .place_of_seen = {{}, {}}};

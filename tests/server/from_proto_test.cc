@@ -315,6 +315,18 @@ TEST_F(FromProtoTest, WrongFramesAreRefused) {
             "CLIP_TOO_LARGE");
 }
 
+TEST_F(FromProtoTest, NoPartOfFramesCanBeAskedFor) {
+  v1::AnalyzeClipRequest message = FrameRequest();
+  message.mutable_spec()->mutable_sampling()->mutable_start_offset()->set_seconds(0);
+  EXPECT_TRUE(FromProto(message, models_, {}, Cancel()).ok());
+  message = FrameRequest();
+  message.mutable_spec()->mutable_sampling()->mutable_start_offset()->set_seconds(5);
+  EXPECT_EQ(ReasonOf(FromProto(message, models_, {}, Cancel()).status()), Reason::kFieldInvalid);
+  message = FrameRequest();
+  message.mutable_spec()->mutable_sampling()->mutable_end_offset()->set_seconds(5);
+  EXPECT_EQ(ReasonOf(FromProto(message, models_, {}, Cancel()).status()), Reason::kFieldInvalid);
+}
+
 TEST_F(FromProtoTest, ATensorIsOfTheModelsOwnShape) {
   const ModelPtr model = *models_.Find("");
   const auto frames = static_cast<uint32_t>(model->config.frame_spec.sampling.frames);

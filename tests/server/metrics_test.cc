@@ -49,7 +49,7 @@ RequestRecord Refused(Stage stage, Reason reason) {
 
 // Everything that the server may ever say.
 std::string RenderAll() {
-  Metrics metrics(BuildLabels{{"version", "1"}});
+  Metrics metrics(InfoLabels{{"version", "1"}}, {{{"model", "models/m@1"}, {"device", "cpu"}}});
   metrics.RecordRequest(Answered());
   metrics.RecordRequest(Refused(Stage::kDecode, Reason::kVideoUnreadable));
   metrics.RecordRequest(Refused(Stage::kReceive, Reason::kQueueFull));
@@ -69,6 +69,7 @@ std::string RenderAll() {
   now.inflight = {.requests = 3, .bytes = 77};
   now.batch_queue = {.requests = 2, .tokens = 512, .oldest = absl::Seconds(1.5)};
   now.ready = true;
+  now.workers = 3;
   return metrics.Render(now);
 }
 
@@ -102,6 +103,8 @@ TEST(Metrics, HoldTheFiguresThatWereRecorded) {
            "scanline_ready 1",
            "scanline_draining 0",
            "scanline_build_info{version=\"1\"} 1",
+           "scanline_engine_info{device=\"cpu\",model=\"models/m@1\"} 1",
+           "scanline_workers 3",
            "grpc_server_started_total{",
            "grpc_code=\"OK\"",
        }) {

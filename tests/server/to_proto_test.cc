@@ -17,9 +17,9 @@ using testing::MakeModel;
 Reply TwoWindows() {
   Reply reply;
   reply.model = MakeModel("m");
-  reply.clip.sampled = {{.index = 4, .pts_seconds = 0.5},
-                        {.index = 6, .pts_seconds = 0.75, .corrupt = true},
-                        {.index = 9, .pts_seconds = 1.125}};
+  reply.clip.sampled = {{.index = 4, .seconds = 0.5},
+                        {.index = 6, .seconds = 0.75, .corrupt = true},
+                        {.index = 9, .seconds = 1.125}};
   reply.clip.windows = {{0, 1}, {0.5, 1.5}};
   reply.clip.views = {{.window = 0, .pictures = {0, 1}}, {.window = 1, .pictures = {1, 2}}};
   reply.clip.source.codec = "vp9";
@@ -110,7 +110,7 @@ TEST(ToProto, SpatialViewsShareTheirFramesAndRepeatsAreCounted) {
 
 TEST(ToProto, FramesWithoutTimesHaveNoOffsets) {
   Reply reply = TwoWindows();
-  reply.clip.sampled[1].pts_seconds.reset();
+  reply.clip.sampled[1].seconds.reset();
   v1::ClipResult result;
   ToProto(reply, &result);
   EXPECT_EQ(result.sampling().frame_offsets_size(), 0);

@@ -79,6 +79,20 @@ TEST(AnnotateDetections, MovesALinkedPersonUnlessTheyWereLost) {
   EXPECT_THAT(second[4].lines, ElementsAre("#2 sit 0.25"));
 }
 
+TEST(AnnotateDetections, KeepsTheLooksThatFoundNobody) {
+  v1::ClipResult result;
+  Add(1, 0.125F, 0, "walk", result);
+  for (const int second : {1, 2}) {
+    SetSeconds(second, result.mutable_sampling()->add_keyframe_offsets());
+    result.mutable_sampling()->add_keyframe_indices(static_cast<uint32_t>(30 * second));
+  }
+  const Annotations all = AnnotateDetections(result, 1);
+  ASSERT_THAT(all.looks, SizeIs(2));
+  EXPECT_EQ(all.looks[1].seconds, 2);
+  EXPECT_EQ(all.looks[1].frame_index, 60);
+  EXPECT_THAT(all.moments, SizeIs(1));
+}
+
 TEST(AnnotateDetections, LeavesPeopleInACrowdTheirBestActionAlone) {
   v1::ClipResult result;
   for (int i = 0; i < 10; ++i) Add(1, 0.05F * static_cast<float>(i), 0, "walk", result);

@@ -55,6 +55,14 @@ TEST(AvaCsv, ErrorsNameFileLineAndField) {
   EXPECT_THAT(message(ParseAvaTruth("a,1,0\n", "t.csv")), HasSubstr("found 3 fields"));
   EXPECT_THAT(message(ParseAvaFindings("a,1,0,0,1,1,1\n", "f.csv")), HasSubstr("action,score"));
   EXPECT_THAT(message(ParseAvaFindings("a,1,0,0,1,1,1,high\n", "f.csv")), HasSubstr("score"));
+  EXPECT_EQ(message(ParseAvaTruth("a,1,0,0,1,1,1\na,1,0.9,0,0.1,1,1\n", "t.csv")),
+            "t.csv, line 2: x_max: expected no less than x_min, which is 0.9, found \"0.1\"");
+  EXPECT_THAT(message(ParseAvaFindings("a,1,0,0.5,1,0.25,1,0.5\n", "f.csv")), HasSubstr("y_max"));
+  EXPECT_EQ(message(ParseAvaFindings("a,1,0,0,1,1,1,0.5\na,1,0,0,1,1,1,5\n", "f.csv")),
+            "f.csv, line 2: score: expected a number from 0 to 1, found \"5\"");
+  EXPECT_THAT(message(ParseAvaFindings("a,1,0,0,1,1,1,-0.1\n", "f.csv")), HasSubstr("score"));
+  EXPECT_THAT(message(ParseAvaTruth("a,-1,0,0,1,1,1\n", "t.csv")),
+              HasSubstr("seconds: expected 0 or more"));
   EXPECT_THAT(message(ParseAvaExclusions("a\n", "e.csv")), HasSubstr("video,seconds"));
   EXPECT_THAT(message(ParseAvaExclusions("\"a,1\n", "e.csv")), HasSubstr("e.csv, "));
 }

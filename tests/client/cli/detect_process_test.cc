@@ -111,8 +111,9 @@ TEST_F(Detect, SavesWhatOtherToolsRead) {
   const auto coco = nlohmann::json::parse(scratch_.Read("a.json"));
   EXPECT_EQ(coco["videos"][0]["name"], "street.mp4");
   EXPECT_EQ(coco["videos"][0]["width"], kWidth);
-  ASSERT_EQ(coco["images"].size(), 2U);
-  EXPECT_EQ(coco["images"][1]["frame_index"], 5);
+  ASSERT_EQ(coco["images"].size(), 3U);
+  EXPECT_EQ(coco["images"][1]["frame_index"], 3) << "nobody was seen there";
+  EXPECT_EQ(coco["images"][2]["frame_index"], 5);
   ASSERT_EQ(coco["annotations"].size(), 2U);
   EXPECT_EQ(coco["annotations"][1]["bbox"], nlohmann::json({200, 48, 80, 96}));
   EXPECT_EQ(coco["annotations"][1]["track_id"], 1);
@@ -120,9 +121,32 @@ TEST_F(Detect, SavesWhatOtherToolsRead) {
   const std::string cvat = scratch_.Read("a.xml");
   EXPECT_THAT(cvat, HasSubstr("<box frame=\"5\" outside=\"0\" occluded=\"0\" keyframe=\"1\" "
                               "xtl=\"200.000\" ytl=\"48.000\" xbr=\"280.000\" ybr=\"144.000\""));
+  EXPECT_THAT(cvat, HasSubstr("<size>8</size>"));
+  EXPECT_THAT(cvat, HasSubstr("<box frame=\"1\" outside=\"1\""));
   EXPECT_THAT(scratch_.Read("a.vtt"), AllOf(StartsWith("WEBVTT"), HasSubstr("#1 walking 0.90")));
   EXPECT_THAT(scratch_.Read("a.ass"),
               AllOf(HasSubstr("PlayResX: 320"), HasSubstr("PlayResY: 192")));
+}
+
+// Frames every 10 s, the last at 70 s; a person at 1 s, 2 s (on the same frame), 6 s and 79 s.
+TEST_F(Detect, NumbersTheFramesOfASlowClipAsADecoderCountsThem) {
+  const std::string slow = SCANLINE_SOURCE_DIR "/tests/data/clips/mp4_fps_low.mp4";
+  const std::string boxes =
+      scratch_.Write("b.csv", "1,0,0,0.5,1\n2,0,0,0.6,1\n6,0,0,0.7,1\n79,0,0,0.8,1\n");
+  const ProcessResult result =
+      Run({"detect", slow, "--boxes", boxes, "--tracks", "--save", (scratch_ / "a.json"), "--save",
+           (scratch_ / "a.xml"), "--save", (scratch_ / "a.png")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto coco = nlohmann::json::parse(scratch_.Read("a.json"));
+  std::vector<int> frames;
+  for (const auto& image : coco["images"]) frames.push_back(image["frame_index"]);
+  EXPECT_EQ(frames, (std::vector<int>{0, 1, 7})) << "the frames nearest to the looks";
+  EXPECT_EQ(coco["annotations"].size(), 3U);
+  EXPECT_EQ(coco["annotations"][0]["bbox"][2], 96) << "of the look at 1 s";
+  const std::string cvat = scratch_.Read("a.xml");
+  EXPECT_THAT(cvat, HasSubstr("<size>8</size>"));
+  EXPECT_THAT(cvat, HasSubstr("<box frame=\"7\" outside=\"0\""));
+  EXPECT_THAT(cvat, ::testing::Not(HasSubstr("frame=\"8\""))) << "there is no such frame";
 }
 
 TEST_F(Detect, ItsAvaFileIsReadByEvalAva) {
@@ -140,13 +164,17 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
   const std::string truth = scratch_.Write("truth.csv",
                                            "street,0,0.1,0.25,0.4,0.75,1\n"
                                            "street,0.4,0,0,0.1,0.1,1\n"
+                                           "street,7,0,0,0.1,0.1,1\n"
                                            "gone,0,0,0,0.1,0.1,1\n");
   const std::string folder = (scratch_ / "report");
   Words words = {"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""), "-o", folder};
   const ProcessResult result = Run(words);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("gone: no clip of this name in "),
-                                HasSubstr("1 of 2 clips skipped")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("gone: no clip of this name in "), HasSubstr("1 of 2 clips skipped"),
+                    HasSubstr("street: 1 of the truth's keyframes left out, such as 7 s: the clip "
+                              "is looked at from 0.000 s to 0.500 s"),
+                    HasSubstr("1 of 4 rows of " + truth + " left out: their clips")));
   const v1::DetectOptions asked = server_.last_spec().detect();
   EXPECT_EQ(asked.keyframe_interval().nanos(), 200'000'000) << "through 0, 0.4 and 1";
   EXPECT_EQ(asked.top_k(), 0U) << "all actions";
@@ -157,11 +185,22 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
   EXPECT_EQ(json["videos"], 2);
   ASSERT_EQ(json["skipped"].size(), 1U);
   EXPECT_EQ(json["skipped"][0]["video"], "gone");
+  ASSERT_EQ(json["left_out"].size(), 1U);
+  EXPECT_EQ(json["left_out"][0]["seconds"], 7.0);
   EXPECT_EQ(scratch_.Read("report/summary.json"), result.out);
 
   words.insert(words.end(), {"--interval", "0.3"});
-  EXPECT_THAT(Run(words).err, HasSubstr("1 of 3 keyframes of " + truth + " are no multiple"));
+  EXPECT_THAT(Run(words).err, HasSubstr("2 of 4 keyframes of " + truth + " are no multiple"));
   EXPECT_EQ(server_.last_spec().detect().keyframe_interval().nanos(), 300'000'000);
+}
+
+TEST_F(Detect, Exit2WhereNoClipIsNamedAsInTheTruth) {
+  const std::string truth = scratch_.Write("truth.csv", "street.mp4,0,0.1,0.25,0.4,0.75,1\n");
+  EXPECT_THAT(Refused({"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""), "-o",
+                       (scratch_ / "report")}),
+              HasSubstr(" has no clip of " + truth +
+                        ": expected names such as \"street.mp4\", "
+                        "found names such as \"street\""));
 }
 
 TEST_F(Detect, SavesASheetOfTheKeyframes) {
@@ -246,6 +285,28 @@ TEST_F(Detect, Exit2ForHostileBoxesAndFilesThatCannotBeSaved) {
               HasSubstr("no folder"));
   EXPECT_EQ(Run({"detect", clip_, "--force", "--save", there}).exit_code, 0);
   EXPECT_THAT(scratch_.Read("there.vtt"), StartsWith("WEBVTT"));
+}
+
+TEST_F(Detect, Exit2ForFilesThatWouldReplaceWhatIsRead) {
+  const std::string rows = "0,0,0,1,1\n";
+  const std::string boxes = scratch_.Write("b.csv", rows);
+  std::filesystem::create_symlink(boxes, (scratch_ / "link.csv"));
+  std::filesystem::create_hard_link(clip_, (scratch_ / "hard.mp4"));
+  const auto refused = [&](const std::string& file) {
+    return Refused({"detect", clip_, "--boxes", boxes, "--force", "--save", file});
+  };
+  EXPECT_THAT(refused(boxes), HasSubstr("b.csv is --boxes itself"));
+  EXPECT_THAT(refused((scratch_ / "link.csv")), HasSubstr("is --boxes itself (" + boxes));
+  EXPECT_THAT(refused((scratch_ / "hard.mp4")), HasSubstr("is the INPUT itself (" + clip_));
+  EXPECT_EQ(scratch_.Read("b.csv"), rows);
+  EXPECT_THAT(
+      Refused({"detect", clip_, "--save", (scratch_ / "x.vtt"), "--save", (scratch_ / "./x.vtt")}),
+      HasSubstr("is there twice, also as "));
+  const std::string list = scratch_.Write("list.csv", clip_ + "\n");
+  EXPECT_THAT(Refused({"detect", "@" + list, "--force", "--save", list}),
+              HasSubstr("is the list itself"));
+  EXPECT_THAT(Refused({"detect", clip_, "--boxes", "/dev/zero"}),
+              HasSubstr("cannot read the boxes of /dev/zero: it is a device"));
 }
 
 TEST_F(Detect, AFileThatCannotBeWrittenCostsNoAnswer) {

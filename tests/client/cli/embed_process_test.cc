@@ -138,6 +138,18 @@ TEST_F(Embed, ReplacesAFileOnlyIfToldTo) {
   EXPECT_EQ(scratch_.Read("x.jsonl"), "{\"text\":\"0 2\"}\n");
 }
 
+TEST_F(Embed, DoesNotReplaceWhatItReads) {
+  const std::string texts = scratch_.Write("x.jsonl", "0 2\n");
+  const ProcessResult result = Run({"--texts", texts, "-o", (scratch_ / "x.npy"), "--force"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("x.jsonl is --texts itself"));
+  EXPECT_EQ(scratch_.Read("x.jsonl"), "0 2\n");
+  const ProcessResult endless = Run({"--texts", "/dev/zero"});
+  EXPECT_EQ(endless.exit_code, 2);
+  EXPECT_THAT(endless.err, HasSubstr("cannot read the texts of /dev/zero: it is a device"));
+  EXPECT_EQ(server_.texts(), 0);
+}
+
 TEST_F(Embed, WritesNothingOfARunThatDidNotEnd) {
   const std::string bad = scratch_.Write("bad.mp4", "bad"), npy = (scratch_ / "x.npy");
   Words words = {scratch_.Write("a.mp4", "1 0"), bad};  // More than are under way at once.

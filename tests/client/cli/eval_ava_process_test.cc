@@ -128,6 +128,43 @@ TEST_F(EvalAva, Exit2ForFilesThatAreNone) {
               HasSubstr("d.csv, line 1: expected video,seconds"));
   EXPECT_THAT(refused({"--truth", truth, "--detections", found, "--actions", truth}),
               HasSubstr("t.csv, line 1: expected number<tab>name"));
+  const std::string twice = scratch_.Write("twice.tsv", "1\twalk\n2\trun\n1\tsit\n");
+  EXPECT_THAT(refused({"--truth", truth, "--detections", found, "--actions", twice}),
+              HasSubstr("twice.tsv, line 3: action 1 is in line 1 already"));
+  EXPECT_THAT(refused({"--truth", truth, "--detections", "/dev/zero"}),
+              HasSubstr("cannot read the file /dev/zero: it is a device"));
+}
+
+TEST_F(EvalAva, Exit2WhereNoVideoIsInBothFiles) {
+  const std::string truth = scratch_.Write("t.csv", "street,1,0,0,1,1,1\n");
+  const std::string found = scratch_.Write("d.csv", "street.mp4,1,0,0,1,1,1,0.9\n");
+  const ProcessResult result = Run({"--truth", truth, "--detections", found});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, absl::StrCat("scanline: ", found, " has no video of ", truth,
+                                     ": expected names such as \"street\", found names such as "
+                                     "\"street.mp4\"\n"));
+}
+
+TEST_F(EvalAva, Exit2WhereTheReportWouldReplaceWhatIsRead) {
+  const std::string rows = "a,1,0,0,1,1,1,0.9\n";
+  std::filesystem::create_directory((scratch_ / "report"));
+  const std::string found = scratch_.Write("report/summary.json", rows);
+  const ProcessResult result = Run({"--truth", scratch_.Write("t.csv", "a,1,0,0,1,1,1\n"),
+                                    "--detections", found, "-o", (scratch_ / "report")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("summary.json is --detections itself"));
+  EXPECT_EQ(scratch_.Read("report/summary.json"), rows);
+}
+
+TEST_F(EvalAva, SaysWhyNothingIsFound) {
+  const std::string truth = scratch_.Write("t.csv", "street,1,0,0,1,1,1\n");
+  const std::string found = scratch_.Write("d.csv", "");
+  const ProcessResult result = Run({"--truth", truth, "--detections", found});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, absl::StrCat("scanline: ", found, " has no detection: all that ", truth,
+                                     " has counts as missed\n"));
+  EXPECT_EQ(nlohmann::json::parse(result.out)["frame_map"], 0.0);
 }
 
 TEST_F(EvalAva, SaysThatNothingIsJudged) {

@@ -197,6 +197,18 @@ TEST_F(Eval, RefusesAFolderOfAnotherModelOrOfOtherSettings) {
   EXPECT_EQ(server_.attempts(), 1);
 }
 
+TEST_F(Eval, DoesNotReplaceItsManifest) {
+  std::filesystem::create_directory(Path("out"));
+  const std::string rows = "path,label\na.mp4,walking\n";
+  const std::string manifest = Write("out/summary.json", rows);
+  const ProcessResult result = Run(manifest, {"-o", Path("out")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("summary.json is --manifest itself"));
+  EXPECT_EQ(Read("out/summary.json"), rows);
+  EXPECT_THAT(Run("/dev/zero").err,
+              HasSubstr("cannot read the manifest /dev/zero: it is a device"));
+}
+
 TEST_F(Eval, AsksAgainForAnotherClipOfTheSameName) {
   for (const char* set : {"one", "two"}) std::filesystem::create_directory(Path(set));
   for (const char* clip : {"one/a.mp4", "one/b.mp4", "two/a.mp4"}) Write(clip, "walk");

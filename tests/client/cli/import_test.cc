@@ -85,6 +85,16 @@ TEST_F(ImportVerb, WrongUseIsExitCode2) {
   EXPECT_THAT(taken.err, HasSubstr("--force"));
 }
 
+TEST_F(ImportVerb, ForceDoesNotReplaceWhatIsRead) {
+  ASSERT_EQ(Run(Fixture("training.pth")).exit_code, 0);
+  const std::string labels = root_ + "/models/m/labels.txt";
+  fs::copy_file(root_ + "/labels.txt", labels, fs::copy_options::overwrite_existing);
+  const ProcessResult result = Run(Fixture("layernorm.pth"), labels, "m", {"--force"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--labels " + labels + " is inside " + root_ + "/models/m"));
+  EXPECT_TRUE(fs::exists(labels));
+}
+
 TEST_F(ImportVerb, WhatAFileSaysDoesNotDriveTheTerminal) {
   const std::string file = root_ + "/\x1b[31mred.pth";
   std::ofstream(file) << "GIF89a";

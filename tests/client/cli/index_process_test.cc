@@ -505,6 +505,16 @@ TEST_F(IndexProcess, SaveAndExportRefuseWhereTheyCannotOrMustNotWrite) {
   }
   EXPECT_THAT(Rows(), ElementsAre("a.mp4 0"));
   EXPECT_FALSE(std::filesystem::exists(Folder() + "/new.csv"));
+
+  const std::string clip = folder_.Write("clip.png", "walk a");
+  std::filesystem::create_hard_link(clip, root_ + "/other.png");
+  const ProcessResult query =
+      Run({"search", Folder(), "--clip", clip, "--save", root_ + "/other.png", "--force"});
+  EXPECT_EQ(query.exit_code, 2);
+  EXPECT_THAT(query.err, HasSubstr("other.png is --clip itself (" + clip));
+  const ProcessResult list = Run({"index", "@" + Folder() + "/items.jsonl", "-o", Folder()});
+  EXPECT_EQ(list.exit_code, 2);
+  EXPECT_THAT(list.err, HasSubstr("items.jsonl is the list itself"));
 }
 
 TEST_F(IndexProcess, SearchSaysThatStoredVectorsAreNoNumbers) {

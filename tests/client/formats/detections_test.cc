@@ -19,10 +19,11 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
 
 std::vector<DetectedVideo> Example() {
   DetectedVideo street{"street, \"east\" <1>.mp4", 768, 576, 120, {}, {}};
-  street.keyframes = {{0, 0}, {1, 25}, {2.002, 50}};
+  street.keyframes = {{0, 0, 0}, {1, 25, 1}, {2.002, 50, 2}};
   street.detections = {
       {0,
        0,
@@ -36,7 +37,7 @@ std::vector<DetectedVideo> Example() {
       {2.002, 50, 0.5, 0.5, 0.75, 1, 7, 0.9, {{12, "stand", 0.5}}},
       {0, 0, 0, 0, 0.25, 0.25, 0, 0.71, {{14, "walk & \"talk\"", 0.125}}},
   };
-  DetectedVideo empty{"nobody.mp4", 64, 48, 10, {{0, 0}}, {}};
+  DetectedVideo empty{"nobody.mp4", 64, 48, 10, {{0, 0, 0}}, {}};
   DetectedVideo other{"b.mkv", 100, 50, 51, {}, {}};
   other.detections = {{2, 50, 0, 0, 1, 1, 7, 1, {{14, "walk & \"talk\"", 1}}}};
   return {street, empty, other};
@@ -95,7 +96,38 @@ TEST(ToCocoJson, ReadsBackAsWhatWentIn) {
                          row.at("category_id").get<int>(), row.at("score").get<double>(),
                          row.at("track_id").get<int64_t>(), row.at("person_score").get<double>()));
   }
-  EXPECT_EQ(found, wanted);
+  EXPECT_THAT(found, UnorderedElementsAreArray(wanted));
+}
+
+// Looks at 1, 2, 3 s fall on the frame of 0.96 s, those at 4, 5, 6 s on that of 6 s. A linked
+// person is given otherwise each time, one who is not linked is the same each time, and another one
+// only in the look at 2 s.
+DetectedVideo SlowClip() {
+  DetectedVideo video{"slow.mp4", 100, 100, 25, {}, {}};
+  for (int second = 1; second <= 6; ++second) {
+    const int64_t frame = second <= 3 ? 23 : 24;
+    video.keyframes.push_back({double(second), frame, frame == 23 ? 0.96 : 6});
+    video.detections.push_back(
+        {double(second), frame, 0.1 * second, 0, 0.7, 1, 4, 1, {{1, "walk", 0.5}}});
+    video.detections.push_back({double(second), frame, 0.5, 0.5, 0.75, 1, 0, 1, {{2, "sit", 0.5}}});
+  }
+  video.detections.push_back({2, 23, 0, 0, 0.25, 0.25, 0, 1, {{3, "run", 0.5}}});
+  return video;
+}
+
+TEST(ToCocoJson, AFrameIsOneImageHoweverManyLooksFallOnIt) {
+  const auto file = nlohmann::json::parse(ToCocoJson({SlowClip()}));
+  ASSERT_EQ(file["images"].size(), 2u);
+  EXPECT_EQ(file["images"][0]["frame_index"], 23);
+  EXPECT_EQ(file["images"][0]["time_s"], 1) << "the look that is nearest to the frame";
+  EXPECT_EQ(file["images"][1]["frame_index"], 24);
+  EXPECT_EQ(file["images"][1]["time_s"], 6);
+  std::vector<std::string> rows;
+  for (const auto& row : file["annotations"]) {
+    rows.push_back(nlohmann::json{row["image_id"], row["category_id"], row["bbox"][0]}.dump());
+  }
+  EXPECT_THAT(rows,
+              ElementsAre("[1,1,10.0]", "[1,2,50.0]", "[1,3,0.0]", "[2,1,60.0]", "[2,2,50.0]"));
 }
 
 TEST(ToCocoJson, AFloatIsWrittenAsItIsMeant) {
@@ -108,7 +140,7 @@ TEST(ToCocoJson, AFloatIsWrittenAsItIsMeant) {
 }
 
 TEST(ToCocoJson, ANameMayBeAnyBytes) {
-  DetectedVideo video{"a\xFF.mp4", 10, 10, 0, {{0, 0}}, {}};
+  DetectedVideo video{"a\xFF.mp4", 10, 10, 0, {{0, 0, 0}}, {}};
   const auto file = nlohmann::json::parse(ToCocoJson({video}));
   EXPECT_EQ(file["videos"][0]["name"], "a\xEF\xBF\xBD.mp4");
 }
@@ -215,8 +247,8 @@ TEST(ToCvatXml, ReadsBackAsWhatWentIn) {
   EXPECT_EQ(back.width, 768);
   EXPECT_EQ(back.height, 576);
   EXPECT_EQ(back.frames, 120);
-  // By the first frame, the box that is not linked first.
-  const int order[] = {2, 0, 1}, tracks[] = {0, 1, 1};
+  // By track, and these by their first frame.
+  const int order[] = {0, 1, 2}, tracks[] = {0, 0, 1};
   ASSERT_EQ(back.detections.size(), 3u);
   for (int i = 0; i < 3; ++i) {
     const Detection& d = back.detections[i];
@@ -236,7 +268,35 @@ TEST(ToCvatXml, ReadsBackAsWhatWentIn) {
       EXPECT_EQ(d.classes[k].score, want.classes[k].score);
     }
   }
-  EXPECT_THAT(ends, ElementsAre(std::pair(0, 1), std::pair(1, 51)));
+  EXPECT_THAT(ends, ElementsAre(std::pair(0, 1), std::pair(0, 51), std::pair(1, 1)))
+      << "the look at frame 25 did not find them";
+}
+
+// "frame" of each box, "-frame" of those that are outside; ids of tracks between them.
+std::string BoxesOf(const DetectedVideo& video) {
+  std::string boxes;
+  for (const Element& element : ReadXml(ToCvatXml(video))) {
+    const auto& a = element.attributes;
+    if (element.name == "track") boxes += "#" + a.at("id") + " ";
+    if (element.name == "box") boxes += (a.at("outside") == "1" ? "-" : "") + a.at("frame") + " ";
+  }
+  return boxes;
+}
+
+TEST(ToCvatXml, AFrameHasEachPersonOnceHoweverManyLooksFallOnIt) {
+  EXPECT_EQ(BoxesOf(SlowClip()), "#0 23 24 #1 23 -24 #2 23 -24 #3 24 ");
+  EXPECT_THAT(ToCvatXml(SlowClip()), HasSubstr("<size>25</size>"));
+}
+
+TEST(ToCvatXml, IsOutsideFromTheFrameAfterALookThatTheNextDoesNotFollow) {
+  DetectedVideo video{"v", 10, 10, 100, {}, {}};
+  for (const int frame : {10, 20, 21, 30, 40, 50, 99}) {
+    video.keyframes.push_back({frame / 25.0, frame, frame / 25.0});
+  }
+  for (const int frame : {10, 20, 30, 40, 99}) {
+    video.detections.push_back({frame / 25.0, frame, 0, 0, 1, 1, 1, 1, {}});
+  }
+  EXPECT_EQ(BoxesOf(video), "#0 10 20 -21 30 40 -41 99 ");
 }
 
 TEST(ToCvatXml, ABoxOnTheLastFrameNeedsNoEnd) {

@@ -56,6 +56,30 @@ TEST(FramesAt, KeepsTheOrderAskedForAndTellsTheTimes) {
   }
 }
 
+TEST(FramesAt, TakesTheNearestWhereThatIsAskedFor) {
+  FramesAtOptions nearest;
+  nearest.pick = FramePick::kNearest;
+  const auto frames = FramesAt(kClips + "mp4_fps_low.mp4", {4, 6, 79}, nearest);
+  ASSERT_TRUE(frames.ok()) << frames.status();
+  EXPECT_EQ((*frames)[0].index, 0);
+  EXPECT_EQ((*frames)[1].index, 1);
+  EXPECT_EQ((*frames)[2].index, 7);
+}
+
+TEST(TimelineAt, HasEveryFrameOfEveryReadableClip) {
+  int clips = 0;
+  for (const auto& clip : testing::ReadCorpus()) {
+    if (!clip.ok() || !clip.readable()) continue;
+    SCOPED_TRACE(clip.file);
+    const auto timeline =
+        TimelineAt(testing::ClipsFolder() + "/" + clip.file, {.max_pixels = 1 << 27});
+    ASSERT_TRUE(timeline.ok()) << timeline.status();
+    EXPECT_EQ(timeline->frames(), static_cast<int64_t>(clip.ids.size()));
+    ++clips;
+  }
+  EXPECT_GT(clips, 0);
+}
+
 TEST(FramesAt, NoTimesGiveNoFrames) {
   const auto frames = FramesAt(kClips + "mp4_h264_b3.mp4", {});
   ASSERT_TRUE(frames.ok());

@@ -1,4 +1,5 @@
-// Convolution and add + norm.
+// The convolution over whole sequences (the specification), add + norm, and the sets of kernels.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,45 +53,6 @@ std::vector<T> Wave(size_t count, double scale, double step) {
     values[i] = static_cast<float>(scale * std::sin(step * static_cast<double>(i + 1)));
   }
   return values;
-}
-
-template <typename T>
-struct ConvProblem {
-  std::vector<T> x, weight, bias, out;
-  CausalConv<T> op;
-
-  ConvProblem(int length, int dim, bool reverse, bool with_bias)
-      : x(Wave<T>(static_cast<size_t>(length) * 2 * dim, 3, 0.37)),
-        weight(Wave<T>(static_cast<size_t>(dim) * 4, 0.7, 1.3)),
-        bias(Wave<T>(dim, 0.5, 2.1)),
-        out(static_cast<size_t>(length) * dim) {
-    op = {.length = length,
-          .dim = dim,
-          .x = x.data(),
-          .x_stride = ptrdiff_t{2} * dim,
-          .weight = weight.data(),
-          .bias = with_bias ? bias.data() : nullptr,
-          .out = out.data(),
-          .out_stride = dim,
-          .reverse = reverse};
-  }
-};
-
-TEST(CausalConv, FastKernelsAgreeWithTheDoubleReference) {
-  for (const Kernels* kernels : KernelsHere()) {
-    for (int length : {1, 2, 3, 4, 7, 63, 64, 65, 127, 200, 1569}) {
-      for (bool reverse : {false, true}) {
-        for (bool with_bias : {false, true}) {
-          ConvProblem<float> got(length, 24, reverse, with_bias);
-          ConvProblem<double> want(length, 24, reverse, with_bias);
-          ASSERT_TRUE(kernels->takes_conv(got.op));
-          kernels->causal_conv(got.op);
-          CausalConvReference(want.op);
-          EXPECT_LE(RelMax(got.out, want.out), 1e-6) << kernels->name << " length " << length;
-        }
-      }
-    }
-  }
 }
 
 TEST(AddNorm, MatchesTheOfficialNorms) {
@@ -151,6 +113,13 @@ TEST(AddNorm, FastKernelsAgreeWithTheDoubleReferenceAtAnyWidth) {
       }
     }
   }
+}
+
+TEST(Kernels, AreNamedAndFound) {
+  EXPECT_THAT(KernelNames(), ::testing::Contains("scalar"));
+  for (const std::string& name : KernelNames()) EXPECT_EQ(FindKernels(name)->name, name);
+  EXPECT_EQ(FindKernels("abacus"), nullptr);
+  EXPECT_TRUE(BestKernels().runs_here());
 }
 
 }  // namespace
