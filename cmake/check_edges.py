@@ -64,6 +64,9 @@ RULES = {
                                     "model/person/tracks.h", "base")
        for name in ("anchors", "association", "nms", "parts", "person_box", "rgb_picture",
                     "tracks")},
+    # Kernels of a GPU and what runs them on a CPU; nvcc brings the CUDA headers.
+    **{f"model/cuda/{name}": rule("model/cuda", only=True)
+       for name in ("add_norm", "device", "gate", "launch", "project", "scan", "simt", "tokens")},
     "model/kernels/": rule("model/kernels", libraries=["CUDA"], only=True),
     "proto/": rule("proto", libraries=[GRPC]),
     "server/": rule("server", "proto", "base", "decode", "model", libraries=[GRPC]),

@@ -12,7 +12,6 @@ namespace scanline::cuda {
 
 inline constexpr int kProjectTokens = 64;
 inline constexpr int kMostProjectionRows = ProjectionRows(kMostRank, 16);
-inline constexpr int kProjectTiles = kMostProjectionRows / 8;
 
 template <typename T>
 struct ProjectShared {
@@ -67,7 +66,7 @@ template <typename RowOf>
 SCANLINE_DEVICE void Multiply(const LeftTile<float>& left, const RowOf& row_of, float (&sums)[4]) {
   const int column = static_cast<int>(threadIdx.x % 4) * 2;
   const float* right[2] = {row_of(column), row_of(column + 1)};
-  SCANLINE_UNROLL
+  SCANLINE_NO_UNROLL
   for (int k = 0; k < 16; ++k) {
     SCANLINE_UNROLL
     for (int i = 0; i < 4; ++i) sums[i] = Fma(left.rows[i / 2][k], right[i % 2][k], sums[i]);
@@ -149,8 +148,8 @@ SCANLINE_DEVICE void ConvolveEight(const Project& op, const ConvTaps<T>& taps, s
   float window[7][kSize];  // tokens -3..3 about the one at hand
   SCANLINE_UNROLL
   for (int k = 0; k < 7; ++k) read(first_token + begin - 3 + k, window[k]);
-  SCANLINE_UNROLL
-  for (int t = 0; t < 8; ++t) {
+  SCANLINE_NO_UNROLL  // The sums need the registers.
+      for (int t = 0; t < 8; ++t) {
     Word<T> forward;
     Word<T> backward;
     SCANLINE_UNROLL
@@ -199,14 +198,14 @@ struct ProjectWork {
 };
 
 // B and C to memory, the rank's part to shared memory.
-template <typename T>
+template <typename T, int kTiles>
 SCANLINE_DEVICE void StoreSums(const Project& op, const ProjectWork& work, size_t sequence_row,
-                               int first_token, const float (&sums)[kProjectTiles][4],
+                               int first_token, const float (&sums)[kTiles][4],
                                ProjectShared<T>& shared) {
   const int padded = PaddedRank(op.rank);
   float* bc = work.backward ? op.backward.bc : op.forward.bc;
   SCANLINE_UNROLL
-  for (int tile = 0; tile < kProjectTiles; ++tile) {
+  for (int tile = 0; tile < kTiles; ++tile) {
     const int column = tile * 8 + work.column;
     if (column >= padded + 2 * op.state) break;
     SCANLINE_UNROLL
@@ -265,8 +264,9 @@ SCANLINE_DEVICE void ProjectSteps(const Project& op, const ProjectWork& work, si
   }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(256) ProjectKernel(const Project op) {
+// kTiles: of eight rows of x_proj, at least as many as there are.
+template <typename T, int kTiles>
+__global__ void __launch_bounds__(256, 2) ProjectKernel(const Project op) {
   constexpr int kPiece = ProjectShared<T>::kPiece;
   constexpr int kStride = kPiece + ProjectShared<T>::kPad;
   constexpr int kRankStride = kMostRank + ProjectShared<T>::kPad;
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(256) ProjectKernel(const Project op) {
   const int way = work.backward ? 1 : 0;
   const int rows = ProjectionRows(op.rank, op.state);
 
-  float sums[kProjectTiles][4] = {};
+  float sums[kTiles][4] = {};
   SCANLINE_NO_UNROLL
   for (int first = 0; first < op.inner; first += kPiece) {
     LoadProjection(op, first, shared);
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(256) ProjectKernel(const Project op) {
       LeftTile<T> left;
       LoadLeft(&shared.in.c[way][work.first_row][k], kStride, left);
       SCANLINE_UNROLL
-      for (int tile = 0; tile < kProjectTiles; ++tile) {
+      for (int tile = 0; tile < kTiles; ++tile) {
         if (tile * 8 >= rows) break;
         Multiply(
             left, [&](int n) { return &shared.in.x_proj[way][tile * 8 + n][k]; }, sums[tile]);
@@ -321,8 +321,12 @@ __global__ void __launch_bounds__(256) ProjectKernel(const Project op) {
 template <typename T>
 int LaunchProjectOf(const Project& op, CUstream_st* stream) {
   const auto tiles = static_cast<unsigned>((op.length + kProjectTokens - 1) / kProjectTokens);
-  return Launch(ProjectKernel<T>, {tiles, static_cast<unsigned>(op.batch), 1}, 128 * op.directions,
-                op, stream);
+  // Tiny and Small have up to 64 rows; fp32 is not for speed.
+  constexpr int kMost = kMostProjectionRows / 8;
+  constexpr int kFew = sizeof(T) == 4 ? kMost : 8;
+  const bool few = ProjectionRows(op.rank, op.state) <= 8 * kFew;
+  return Launch(few ? ProjectKernel<T, kFew> : ProjectKernel<T, kMost>,
+                {tiles, static_cast<unsigned>(op.batch), 1}, 128 * op.directions, op, stream);
 }
 
 }  // namespace scanline::cuda

@@ -187,7 +187,10 @@ __global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
   const bool alive = channel < op.inner;
   const float* decays = work.backward ? op.backward.a : op.forward.a;
   const float* skips = work.backward ? op.backward.d : op.forward.d;
-  T* out = static_cast<T*>(work.backward ? op.backward.y : op.forward.y);
+  const ptrdiff_t stride = work.backward ? -ptrdiff_t{op.inner} : ptrdiff_t{op.inner};  // of a step
+  T* out = static_cast<T*>(work.backward ? op.backward.y : op.forward.y) +
+           RowOfStep(op, work, work.begin < work.end ? work.begin : 0) * op.inner + channel +
+           lane * stride;
   const float skip = alive ? skips[channel] : 0.0F;
   const bool masked = kPass == ScanPass::kVariant && op.mask_backward && work.backward;
   const bool cumulative = kPass == ScanPass::kVariant && op.cumulative;
@@ -254,10 +257,9 @@ __global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
         const int mine = step + i * kLanes + lane;
         const float read = masked && begin + mine == 0 ? 0.0F : y[i];
         const float value = Fma(skip, ToFloat(tile.u[mine][place]), read);
-        if (alive && mine < steps) {
-          out[RowOfStep(op, work, begin + mine) * op.inner + channel] = FromFloat<T>(value);
-        }
+        if (alive && mine < steps) out[i * kLanes * stride] = FromFloat<T>(value);
       }
+      out += kStep * stride;
     }
   }
   if constexpr (kPass == ScanPass::kStates) {

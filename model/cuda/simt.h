@@ -14,9 +14,10 @@
 // asynchronous copy happens as late as it may. It does not show what the hardware's weaker memory
 // order does, nor the rounding of its approximate functions.
 
+// NOLINTBEGIN(bugprone-reserved-identifier): CUDA's own names
 #define __global__
 #define __launch_bounds__(...)
-#define __restrict__ __restrict
+// NOLINTEND(bugprone-reserved-identifier)
 #define threadIdx (::scanline::simt::Here().thread)
 #define blockIdx (::scanline::simt::Here().block)
 #define blockDim (::scanline::simt::Here().block_size)

@@ -1,0 +1,17 @@
+# cmake -D LOG=FILE -P run_nvcc.cmake -- COMMAND...: runs it and keeps what it says in LOG; at a
+# failure shows it and leaves no LOG.
+set(command)
+set(after FALSE)
+foreach(i RANGE ${CMAKE_ARGC})
+  if(after AND i LESS CMAKE_ARGC)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
+    set(after TRUE)
+  endif()
+endforeach()
+file(REMOVE ${LOG})
+execute_process(COMMAND ${command} OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${said}")
+endif()
+file(WRITE ${LOG} "${said}")
