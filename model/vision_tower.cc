@@ -70,13 +70,15 @@ VisionTower::Pass::Pass(const ModelConfig& config, const BackboneConfig& own,
 
 VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
                          PassOptions options, std::unique_ptr<CudaBackbone> gpu)
-    : pixels_(MakePixelTable(config.mean, config.std)),
+    : pixels_{config.mean, config.std},
       fixed_size_(config.fixed_size()),
       gpu_(std::move(gpu)),
-      clips_(config, config.backbone, weights, kernels, options, gpu_ == nullptr),
+      clips_(config, config.backbone, weights, kernels, WithPixels(options, pixels_),
+             gpu_ == nullptr),
       seen_(&clips_) {
   if (config.backbone.still_as_image) {
-    stills_.emplace(config, StillOf(config.backbone), weights, kernels, options, gpu_ == nullptr);
+    stills_.emplace(config, StillOf(config.backbone), weights, kernels,
+                    WithPixels(options, pixels_), gpu_ == nullptr);
   }
 }
 
@@ -123,7 +125,8 @@ void VisionTower::RunOnCpu(const Look& look) {
   if (look.input.video != nullptr) {
     PatchesFromVideo(look.input.video, seen_->shape, backbone.patches());
   } else {
-    PatchesFromPictures(look.input.pictures, pixels_, seen_->shape, backbone.patches(), look.area);
+    PatchesFromPictures(look.input.pictures, pixels_, seen_->shape, backbone.pixel_patches(),
+                        look.area);
   }
   normed_ = backbone.Run(look.all_rows ? Backbone::Rows::kAll : Backbone::Rows::kCls);
 }

@@ -88,7 +88,7 @@ class VisionTower {
   absl::Status RunOnGpu(const Sight& sight, const Look& look);
   absl::Status RunGroup(const Look& first);
 
-  PixelTable pixels_;
+  PixelNorm pixels_;
   bool fixed_size_;
   std::unique_ptr<CudaBackbone> gpu_;
   Pass clips_;

@@ -126,7 +126,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   }
 
   absl::Status UploadWeights(const ModelConfig& config) {
-    packed_ = PackWeights(config.backbone, config.mean, config.std, weights_, setting_.type);
+    packed_ = PackWeights(config.backbone, {config.mean, config.std}, weights_, setting_.type);
     SCANLINE_ASSIGN_OR_RETURN(device_weights_, Upload(packed_.bytes.data(), packed_.bytes.size()));
     packed_.bytes = {};
     setting_.packed = &packed_;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/error.h"
-#include "model/patches.h"
 
 namespace scanline::cuda {
 namespace {
@@ -109,10 +108,9 @@ float AsStored(float value, Element type) {
   return stored;
 }
 
-// sum w (byte / 255 - mean) / std + bias = sum v (byte - centre) + (bias - sum v (255 mean -
-// centre)) with v = w / (255 std), rounded as it is stored.
-PatchAt PackPictures(Packer* packer, const BackboneConfig& config, const std::array<float, 3>& mean,
-                     const std::array<float, 3>& std, const std::array<float, 3>& centre) {
+// sum w (byte / 255 - mean) / std + bias = sum v (byte - 128) + (bias - sum v (255 mean - 128))
+// with v = w / (255 std), rounded as it is stored.
+PatchAt PackPictures(Packer* packer, const BackboneConfig& config, const PixelNorm& norm) {
   const auto weight = packer->Values("patch_embed.proj.weight");
   const auto bias = packer->Values("patch_embed.proj.bias");
   const auto length = static_cast<size_t>(PatchLength(config));
@@ -123,8 +121,8 @@ PatchAt PackPictures(Packer* packer, const BackboneConfig& config, const std::ar
     for (size_t i = 0; i < length; ++i) {
       const size_t channel = i / (length / 3);
       float& value = scaled[row * length + i];
-      value = AsStored(weight[row * length + i] / (255.0F * std[channel]), packer->type());
-      sum += double{value} * (255.0 * mean[channel] - centre[channel]);
+      value = AsStored(weight[row * length + i] / (255.0F * norm.std[channel]), packer->type());
+      sum += double{value} * (255.0 * norm.mean[channel] - kPixelCentre);
     }
     shifted[row] = static_cast<float>(shifted[row] - sum);
   }
@@ -167,16 +165,14 @@ uint16_t ToBf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
 }
 
-PackedWeights PackWeights(const BackboneConfig& config, const std::array<float, 3>& mean,
-                          const std::array<float, 3>& std, const Weights& weights, Element type) {
+PackedWeights PackWeights(const BackboneConfig& config, const PixelNorm& norm,
+                          const Weights& weights, Element type) {
   Packer packer(weights, type);
   PackedWeights packed;
   for (int channel = 0; channel < 3; ++channel) {
-    const float middle = 255.0F * mean[channel];
-    packed.centre[channel] = std::clamp(std::nearbyint(middle), 0.0F, 255.0F);
-    packed.padding[channel] = middle - packed.centre[channel];
+    packed.padding[channel] = 255.0F * norm.mean[channel] - kPixelCentre;
   }
-  packed.pictures = PackPictures(&packer, config, mean, std, packed.centre);
+  packed.pictures = PackPictures(&packer, config, norm);
   packed.values = {.weight = packer.Matrix("patch_embed.proj.weight"),
                    .bias = packer.Vector("patch_embed.proj.bias")};
   packed.cls = packer.Vector("cls_token");

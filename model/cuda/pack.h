@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "model/config.h"
 #include "model/cuda/launch.h"
+#include "model/patches.h"
 #include "model/weights.h"
 
 // What lies where in the memory of a device: the weights of a backbone in the layouts of launch.h,
@@ -50,19 +51,18 @@ struct PatchAt {
 struct PackedWeights {
   std::vector<uint8_t> bytes;
   std::vector<LayerAt> layers;
-  PatchAt pictures;  // for bytes less `centre`: the normalisation is folded in (GatherPatches)
+  PatchAt pictures;  // for bytes less kPixelCentre: the normalisation is folded in
   PatchAt values;    // for values that are normalised already
   size_t cls = kNone;
   size_t time = kNone;  // where the file has it
   size_t final_weight = kNone;
   size_t final_bias = kNone;
-  std::array<float, 3> centre{};
-  std::array<float, 3> padding{};
+  std::array<float, 3> padding{};  // GatherPatches
 };
 
 // `config`: of clips (its still images read the same weights). Throws std::bad_alloc.
-PackedWeights PackWeights(const BackboneConfig& config, const std::array<float, 3>& mean,
-                          const std::array<float, 3>& std, const Weights& weights, Element type);
+PackedWeights PackWeights(const BackboneConfig& config, const PixelNorm& norm,
+                          const Weights& weights, Element type);
 
 uint16_t ToBf16(float value);  // to nearest, halves to even
 

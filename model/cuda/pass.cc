@@ -108,7 +108,7 @@ absl::Status Pass::Gather(const uint8_t* pictures, const int* areas, int bucket,
                    .areas = areas,
                    .rows = arena + Place(bucket).patch_rows};
   for (int channel = 0; channel < 3; ++channel) {
-    op.centre[channel] = setting_.packed->centre[channel];
+    op.centre[channel] = kPixelCentre;
     op.padding[channel] = setting_.packed->padding[channel];
   }
   return LaunchStatus(LaunchGatherPatches(op, stream), "patches");

@@ -87,9 +87,8 @@ class CpuDevice : public PassDevice {
 class ShimModel {
  public:
   ShimModel(const BackboneConfig& config, const Weights& weights, Element type,
-            const std::array<float, 3>& mean = {0.5F, 0.5F, 0.5F},
-            const std::array<float, 3>& std = {0.25F, 0.25F, 0.25F})
-      : packed_(PackWeights(config, mean, std, weights, type)), type_(type) {
+            const PixelNorm& norm = {{0.5F, 0.5F, 0.5F}, {0.25F, 0.25F, 0.25F}})
+      : packed_(PackWeights(config, norm, weights, type)), type_(type) {
     weights_ = *device_.Upload(packed_.bytes.data(), packed_.bytes.size());
     const PassSetting setting{.device = &device_,
                               .type = type,
@@ -254,23 +253,22 @@ TEST(Pass, PicturesOfAnotherShapeMatchTheCpu) {
 TEST(Pass, BytesGiveWhatNormalisedValuesGive) {
   ModelConfig model = SmallModel();
   const BackboneConfig& config = model.backbone;
-  const std::array<float, 3> mean = {0.485F, 0.456F, 0.406F};
-  const std::array<float, 3> std = {0.229F, 0.224F, 0.225F};
+  const PixelNorm norm = {{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
   const Weights weights = GenerateWeights(model, 5);
   const size_t picture = size_t{3} * config.size * config.size;
   std::vector<uint8_t> pictures(2 * config.frames * picture);
   for (size_t i = 0; i < pictures.size(); ++i) pictures[i] = static_cast<uint8_t>(i * 37 + i / 13);
   const std::vector<int> areas = {config.size, config.size, 5, 7};
   const std::vector<float> got =
-      ShimModel(config, weights, Element::kFloat32, mean, std).RunPictures(pictures, areas, 2);
+      ShimModel(config, weights, Element::kFloat32, norm).RunPictures(pictures, areas, 2);
 
-  Backbone backbone(config, weights, BestKernels());
+  Backbone backbone(config, weights, BestKernels(), {.pixels = norm});
   for (size_t view = 0; view < 2; ++view) {
     std::vector<const uint8_t*> frames;
     for (int i = 0; i < config.frames; ++i) {
       frames.push_back(&pictures[(view * config.frames + i) * picture]);
     }
-    PatchesFromPictures(frames, MakePixelTable(mean, std), config, backbone.patches(),
+    PatchesFromPictures(frames, norm, config, backbone.pixel_patches(),
                         {areas[2 * view], areas[2 * view + 1]});
     const float* want = backbone.Run(Backbone::Rows::kAll);
     const size_t floats = got.size() / 2;
