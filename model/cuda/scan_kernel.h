@@ -15,9 +15,11 @@ namespace scanline::cuda {
 
 inline constexpr int kScanThreads = 128;
 
-// kVariant is kOutput with masked backward or cumulative residual, which cost two instructions
-// more.
-enum class ScanPass { kStates, kOutput, kVariant };
+// kMasked and kCumulative are kOutput with those options of Scan; the second takes the first too.
+enum class ScanPass { kStates, kOutput, kMasked, kCumulative };
+
+// What y reads: the state after the token's own part came in, or before.
+enum class ScanRead { kNothing, kAfter, kBefore };
 
 // Where chunks leave their ends: states [batch * 2][chunks - 1][inner][state], then sums of dt
 // [batch * 2][chunks - 1][inner].
@@ -106,47 +108,69 @@ SCANLINE_DEVICE void LoadTile(const Scan& op, const ScanWork& work, int begin,
   }
 }
 
-template <typename T, int kStates>
-SCANLINE_DEVICE void StartState(const Scan& op, const ScanWork& work, int channel,
-                                float (&h)[kStates]) {
-  const T* u = static_cast<const T*>(work.backward ? op.backward.u : op.forward.u);
-  const bool from_token = op.first_token_init && work.chunk == 0 && channel < op.inner;
-  const float start =
-      from_token ? ToFloat(u[RowOfStep(op, work, 0) * op.u_stride + channel]) : 0.0F;
-  SCANLINE_UNROLL
-  for (int n = 0; n < kStates; ++n) h[n] = start;
-}
+// The share of a channel that a thread has, and how far it is.
+template <int kStates>
+struct ScanLane {
+  int lane;          // of the channel's
+  int place;         // of the channel in the tile
+  int channel;       // beside op.inner: it works on zeros and writes nothing
+  int first_state;   // lane * kStates
+  float a[kStates];  // times log2(e)
+  float h[kStates];
+  float earlier;  // sum of the u before
+  float dt_sum;
+};
 
-// The state that the chunks before leave.
-template <int kStates, int kState>
-SCANLINE_DEVICE void FoldChunks(const Scan& op, const ScanWork& work, int channel, int first_state,
-                                const float (&a)[kStates], float (&h)[kStates]) {
-  if (channel >= op.inner) return;
-  const int sequence = static_cast<int>(blockIdx.y) / op.plan.chunks;
-  const int way = 2 * sequence + (work.backward ? 1 : 0);
-  const float* sums = op.workspace + ScanSumsAt(op);
-  for (int chunk = 0; chunk < work.chunk; ++chunk) {
-    const size_t at =
-        (static_cast<size_t>(way) * (op.plan.chunks - 1) + chunk) * op.inner + channel;
-    const float* end = op.workspace + at * kState + first_state;
-    const float dt = sums[at];
-    SCANLINE_UNROLL
-    for (int n = 0; n < kStates; ++n) h[n] = Fma(Ex2(dt * a[n]), h[n], end[n]);
+template <typename T, int kLanes, int kState>
+SCANLINE_DEVICE void StartLane(const Scan& op, const ScanWork& work,
+                               ScanLane<kState / kLanes>& lane) {
+  lane.lane = static_cast<int>(threadIdx.x) % kLanes;
+  lane.place = static_cast<int>(threadIdx.x) / kLanes;
+  lane.channel = work.first_channel + lane.place;
+  lane.first_state = lane.lane * (kState / kLanes);
+  lane.earlier = 0.0F;
+  lane.dt_sum = 0.0F;
+  const bool alive = lane.channel < op.inner;
+  const float* a = work.backward ? op.backward.a : op.forward.a;
+  const T* u = static_cast<const T*>(work.backward ? op.backward.u : op.forward.u);
+  const bool from_token = op.first_token_init && work.chunk == 0 && alive;
+  const float start =
+      from_token ? ToFloat(u[RowOfStep(op, work, 0) * op.u_stride + lane.channel]) : 0.0F;
+  SCANLINE_UNROLL
+  for (int n = 0; n < kState / kLanes; ++n) {
+    const size_t at = static_cast<size_t>(lane.channel) * kState + lane.first_state + n;
+    lane.a[n] = alive ? a[at] * kLog2E : 0.0F;
+    lane.h[n] = start;
   }
 }
 
-template <int kStates, int kState>
-SCANLINE_DEVICE void StoreEnd(const Scan& op, const ScanWork& work, int channel, int first_state,
-                              float dt_sum, const float (&h)[kStates]) {
-  if (channel >= op.inner) return;
-  const int sequence = static_cast<int>(blockIdx.y) / (op.plan.chunks - 1);
-  const int way = 2 * sequence + (work.backward ? 1 : 0);
-  const size_t at =
-      (static_cast<size_t>(way) * (op.plan.chunks - 1) + work.chunk) * op.inner + channel;
-  float* end = op.workspace + at * kState + first_state;
+// Where chunk `chunk` of this direction and sequence left its end; `chunks` are those of the pass.
+SCANLINE_DEVICE size_t EndAt(const Scan& op, const ScanWork& work, int chunks, int chunk) {
+  const int way = static_cast<int>(blockIdx.y) / chunks * 2 + (work.backward ? 1 : 0);
+  return (static_cast<size_t>(way) * (op.plan.chunks - 1) + chunk) * op.inner;
+}
+
+// The state that the chunks before leave.
+template <int kState, int kStates>
+SCANLINE_DEVICE void FoldChunks(const Scan& op, const ScanWork& work, ScanLane<kStates>& lane) {
+  if (lane.channel >= op.inner) return;
+  for (int chunk = 0; chunk < work.chunk; ++chunk) {
+    const size_t at = EndAt(op, work, op.plan.chunks, chunk) + lane.channel;
+    const float* end = op.workspace + at * kState + lane.first_state;
+    const float dt = op.workspace[ScanSumsAt(op) + at];
+    SCANLINE_UNROLL
+    for (int n = 0; n < kStates; ++n) lane.h[n] = Fma(Ex2(dt * lane.a[n]), lane.h[n], end[n]);
+  }
+}
+
+template <int kState, int kStates>
+SCANLINE_DEVICE void StoreEnd(const Scan& op, const ScanWork& work, const ScanLane<kStates>& lane) {
+  if (lane.channel >= op.inner) return;
+  const size_t at = EndAt(op, work, op.plan.chunks - 1, work.chunk) + lane.channel;
+  float* end = op.workspace + at * kState + lane.first_state;
   SCANLINE_UNROLL
-  for (int n = 0; n < kStates; ++n) end[n] = h[n];
-  if (first_state == 0) op.workspace[ScanSumsAt(op) + at] = dt_sum;
+  for (int n = 0; n < kStates; ++n) end[n] = lane.h[n];
+  if (lane.first_state == 0) op.workspace[ScanSumsAt(op) + at] = lane.dt_sum;
 }
 
 // The sums over a channel's lanes of the partial y of four steps. Lane l of kLanes ends with the
@@ -172,41 +196,81 @@ SCANLINE_DEVICE void SumLanes(int lane, float (&y)[4]) {
   }
 }
 
+// One token of a lane's states; returns its part of y without the skip.
+template <ScanRead kRead, bool kCumulative, typename T, int kLanes, int kState>
+SCANLINE_DEVICE float Advance(const ScanTile<T, kLanes, kState>& tile, int step,
+                              ScanLane<kState / kLanes>& lane) {
+  constexpr int kStates = kState / kLanes;
+  constexpr int kVector = kStates < 4 ? kStates : 4;
+  const float u = ToFloat(tile.u[step][lane.place]);
+  const float dt = ToFloat(tile.dt[step][lane.place]);
+  const float dtu = dt * u;
+  const float* bc = tile.bc[step] + lane.first_state;
+  float y = 0.0F;
+  SCANLINE_UNROLL
+  for (int first = 0; first < kStates; first += kVector) {
+    const auto b = LoadVector<4 * kVector>(bc + first);
+    const auto c = LoadVector<4 * kVector>(bc + kState + first);
+    SCANLINE_UNROLL
+    for (int j = 0; j < kVector; ++j) {
+      float& h = lane.h[first + j];
+      const float decay = Ex2(dt * lane.a[first + j]);
+      if constexpr (kCumulative) h += lane.earlier;
+      if constexpr (kRead == ScanRead::kBefore) {
+        h *= decay;
+        y = Fma(c.at[j], h, y);
+        h = Fma(dtu, b.at[j], h);
+      } else {
+        h = Fma(decay, h, dtu * b.at[j]);
+        if constexpr (kRead == ScanRead::kAfter) y = Fma(c.at[j], h, y);
+      }
+    }
+  }
+  if constexpr (kRead == ScanRead::kNothing) lane.dt_sum += dt;
+  if constexpr (kCumulative) lane.earlier += u;
+  return y;
+}
+
+// The steps of a tile, the first of which is step `begin` of the sequence. `out` moves along.
+template <ScanRead kRead, bool kCumulative, typename T, int kLanes, int kState>
+SCANLINE_DEVICE void RunTile(const Scan& op, const ScanTile<T, kLanes, kState>& tile, int begin,
+                             int steps, float skip, ptrdiff_t stride,
+                             ScanLane<kState / kLanes>& lane, T*& out) {
+  constexpr int kStep = 4;  // steps at a time; what is beyond `steps` is zero
+  SCANLINE_NO_UNROLL
+  for (int step = 0; step < steps; step += kStep) {
+    float y[kStep];
+    SCANLINE_UNROLL
+    for (int i = 0; i < kStep; ++i) y[i] = Advance<kRead, kCumulative>(tile, step + i, lane);
+    if constexpr (kRead == ScanRead::kNothing) continue;
+    SumLanes<kLanes>(lane.lane, y);
+    SCANLINE_UNROLL
+    for (int i = 0; i < kStep / kLanes; ++i) {
+      const int mine = step + i * kLanes + lane.lane;
+      const float read = kRead == ScanRead::kBefore && begin + mine == 0 ? 0.0F : y[i];
+      const float value = Fma(skip, ToFloat(tile.u[mine][lane.place]), read);
+      if (lane.channel < op.inner && mine < steps) out[i * kLanes * stride] = FromFloat<T>(value);
+    }
+    out += kStep * stride;
+  }
+}
+
 template <typename T, int kLanes, int kState, ScanPass kPass>
 __global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
   using Tile = ScanTile<T, kLanes, kState>;
-  constexpr int kStates = kState / kLanes;
-  constexpr int kStep = 4;  // steps at a time
   using Shared = ScanShared<T, kLanes, kState>;
   SCANLINE_SHARED(Shared, shared);
   const ScanWork work = MakeScanWork(op, Tile::kChannels, Tile::kSteps);
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  const int place = static_cast<int>(threadIdx.x) / kLanes;  // of the channel in the tile
-  const int channel = work.first_channel + place;
-  const int first_state = lane * kStates;
-  const bool alive = channel < op.inner;
-  const float* decays = work.backward ? op.backward.a : op.forward.a;
+  ScanLane<kState / kLanes> lane;
+  StartLane<T, kLanes, kState>(op, work, lane);
+  if constexpr (kPass != ScanPass::kStates) FoldChunks<kState>(op, work, lane);
   const float* skips = work.backward ? op.backward.d : op.forward.d;
+  const float skip = lane.channel < op.inner ? skips[lane.channel] : 0.0F;
+  const bool masked = op.mask_backward && work.backward;
   const ptrdiff_t stride = work.backward ? -ptrdiff_t{op.inner} : ptrdiff_t{op.inner};  // of a step
   T* out = static_cast<T*>(work.backward ? op.backward.y : op.forward.y) +
-           RowOfStep(op, work, work.begin < work.end ? work.begin : 0) * op.inner + channel +
-           lane * stride;
-  const float skip = alive ? skips[channel] : 0.0F;
-  const bool masked = kPass == ScanPass::kVariant && op.mask_backward && work.backward;
-  const bool cumulative = kPass == ScanPass::kVariant && op.cumulative;
-
-  float a[kStates];
-  float h[kStates];
-  SCANLINE_UNROLL
-  for (int n = 0; n < kStates; ++n) {
-    a[n] = alive ? decays[static_cast<size_t>(channel) * kState + first_state + n] * kLog2E : 0.0F;
-  }
-  StartState<T>(op, work, channel, h);
-  if constexpr (kPass != ScanPass::kStates) {
-    FoldChunks<kStates, kState>(op, work, channel, first_state, a, h);
-  }
-  float earlier = 0.0F;  // sum of the u before
-  float dt_sum = 0.0F;
+           RowOfStep(op, work, work.begin < work.end ? work.begin : 0) * op.inner + lane.channel +
+           lane.lane * stride;
 
   if (work.begin < work.end) LoadTile(op, work, work.begin, shared.tile[0]);
   int turn = 0;
@@ -219,52 +283,16 @@ __global__ void __launch_bounds__(kScanThreads) ScanKernel(const Scan op) {
     }
     const Tile& tile = shared.tile[turn];
     const int steps = work.end - begin < Tile::kSteps ? work.end - begin : Tile::kSteps;
-    SCANLINE_NO_UNROLL
-    for (int step = 0; step < steps; step += kStep) {
-      float y[kStep];
-      SCANLINE_UNROLL
-      for (int i = 0; i < kStep; ++i) {
-        const float u = ToFloat(tile.u[step + i][place]);
-        const float dt = ToFloat(tile.dt[step + i][place]);
-        const float dtu = dt * u;
-        const float* bc = tile.bc[step + i];
-        y[i] = 0.0F;
-        SCANLINE_UNROLL
-        for (int n = 0; n < kStates; n += kStates < 4 ? kStates : 4) {
-          constexpr int kVector = kStates < 4 ? kStates : 4;
-          const auto b = LoadVector<4 * kVector>(bc + first_state + n);
-          const auto c = LoadVector<4 * kVector>(bc + kState + first_state + n);
-          SCANLINE_UNROLL
-          for (int j = 0; j < kVector; ++j) {
-            const float decay = Ex2(dt * a[n + j]);
-            if constexpr (kPass == ScanPass::kVariant) {
-              const float carried = decay * (h[n + j] + earlier);
-              h[n + j] = Fma(dtu, b.at[j], carried);
-              y[i] = Fma(c.at[j], masked ? carried : h[n + j], y[i]);
-            } else {
-              h[n + j] = Fma(decay, h[n + j], dtu * b.at[j]);
-              if constexpr (kPass == ScanPass::kOutput) y[i] = Fma(c.at[j], h[n + j], y[i]);
-            }
-          }
-        }
-        if constexpr (kPass == ScanPass::kStates) dt_sum += dt;
-        if (cumulative) earlier += u;
-      }
-      if constexpr (kPass == ScanPass::kStates) continue;
-      SumLanes<kLanes>(lane, y);
-      SCANLINE_UNROLL
-      for (int i = 0; i < kStep / kLanes; ++i) {
-        const int mine = step + i * kLanes + lane;
-        const float read = masked && begin + mine == 0 ? 0.0F : y[i];
-        const float value = Fma(skip, ToFloat(tile.u[mine][place]), read);
-        if (alive && mine < steps) out[i * kLanes * stride] = FromFloat<T>(value);
-      }
-      out += kStep * stride;
+    constexpr bool kCumulative = kPass == ScanPass::kCumulative;
+    if constexpr (kPass == ScanPass::kStates) {
+      RunTile<ScanRead::kNothing, false>(op, tile, begin, steps, skip, stride, lane, out);
+    } else if (kPass != ScanPass::kOutput && masked) {  // The whole block is.
+      RunTile<ScanRead::kBefore, kCumulative>(op, tile, begin, steps, skip, stride, lane, out);
+    } else {
+      RunTile<ScanRead::kAfter, kCumulative>(op, tile, begin, steps, skip, stride, lane, out);
     }
   }
-  if constexpr (kPass == ScanPass::kStates) {
-    StoreEnd<kStates, kState>(op, work, channel, first_state, dt_sum, h);
-  }
+  if constexpr (kPass == ScanPass::kStates) StoreEnd<kState>(op, work, lane);
 }
 
 // Both passes for activations of type T; op is checked.
@@ -282,10 +310,10 @@ int LaunchScanKernels(const Scan& op, CUstream_st* stream) {
                              {blocks, batch * (chunks - 1), 2}, kScanThreads, op, stream);
     if (error != cudaSuccess) return error;
   }
-  const bool variant = op.mask_backward || op.cumulative;
-  return Launch(variant ? ScanKernel<T, kLanes, kState, ScanPass::kVariant>
-                        : ScanKernel<T, kLanes, kState, ScanPass::kOutput>,
-                {blocks, batch * chunks, 2}, kScanThreads, op, stream);
+  auto* kernel = ScanKernel<T, kLanes, kState, ScanPass::kOutput>;
+  if (op.mask_backward) kernel = ScanKernel<T, kLanes, kState, ScanPass::kMasked>;
+  if (op.cumulative) kernel = ScanKernel<T, kLanes, kState, ScanPass::kCumulative>;
+  return Launch(kernel, {blocks, batch * chunks, 2}, kScanThreads, op, stream);
 }
 
 template <typename T, int kState>

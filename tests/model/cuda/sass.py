@@ -6,8 +6,8 @@ Usage: sass.py CUOBJDUMP OBJECT ELEMENT LIMIT
 OBJECT holds ScanKernel<ELEMENT, lanes, state, pass> for sm_90. The inner loop is the one that has
 no other with an ex2 inside; where the compiler made several, each counts. Exits with 1 when the
 scan with one lane a channel and 16 states (pass kOutput) needs more than LIMIT instructions for a
-state, or when any loop has another number of MUFU operations than one ex2 for each. The elements
-of an iteration are its four tokens times the states of a lane. CUOBJDUMP: the one of the triton wheel
+state, or when a loop has another number of MUFU operations than one ex2 for each. The elements of
+an iteration are its four tokens times the states of a lane. CUOBJDUMP: the one of the triton wheel
 (requirements.txt), with its nvdisasm beside it.
 """
 
@@ -21,7 +21,7 @@ TOKENS = 4  # an iteration: kStep of scan_kernel.h
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;")
 BRANCH = re.compile(r"\bBRA\S*\s+(?:\S+,\s*)?0x([0-9a-f]+)")
 KERNEL = re.compile(r"ScanKernelI(\w+?)Li(\d)ELi(\d+)ELNS0_8ScanPassE(\d)E")
-PASSES = ("kStates", "kOutput", "kVariant")
+PASSES = ("kStates", "kOutput", "kMasked", "kCumulative")
 
 
 def functions(cuobjdump, path):
