@@ -109,7 +109,9 @@ absl::StatusOr<Json> ErrorOf(const std::string& name, int device, const std::str
 
 absl::StatusOr<Json> Errors(int device) {
   std::vector<std::string> names = testing::StoredModels();
-  for (const std::string& name : testing::ReferenceNames({"real_"})) names.push_back(name);
+  for (const std::string& name : testing::ReferenceNames({"model_", "real_"})) {
+    if (name.rfind("real_", 0) == 0) names.push_back(name);
+  }
   Json errors = Json::array();
   for (const std::string& name : names) {
     for (const char* precision : {"fp32", "bf16"}) {

@@ -368,7 +368,10 @@ cuda::CudaSystem FindCuda() {
     static_cast<void>(cudaGetLastError());
   }
   if (system.devices == 0) {
-    system.why_none = error == cudaSuccess ? "the driver lists none" : cudaGetErrorString(error);
+    system.why_none = error == cudaErrorInsufficientDriver
+                          ? "there is no NVIDIA driver, or one older than CUDA 13"
+                      : error == cudaSuccess ? "the driver lists none"
+                                             : cudaGetErrorString(error);
   }
   return system;
 }
