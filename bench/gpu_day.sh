@@ -6,7 +6,8 @@
 #                                   into out/gpu_day (under 64 MB), which travels with the checkout
 #   bench/gpu_day.sh run [FOLDER]   on the GPU machine, which needs the driver, LibTorch 2.11.0 (the
 #                                   Python package) and cuBLASLt; compute-sanitizer where it has
-#                                   it. FOLDER (out/gpu_day_results) takes report.json and the logs
+#                                   it. FOLDER (out/gpu_day_results) takes report.json, which holds
+#                                   all figures, and a log of each step
 #
 # SCANLINE_GPU_ARCH=90-real names the architectures to build for; 90-real is an H100 or H200.
 # Exits with 3 where there is no GPU, with 1 where something was wrong.
@@ -29,7 +30,7 @@ copy_libraries() { # copy_libraries PROGRAM
   while read -r name path; do
     case $name in
       libtorch* | libc10* | libgomp* | libcud* | libcupti* | libnv*) ;;
-      libstdc++* | libgcc_s* | libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux* | libresolv.so*) ;;
+      libstdc++* | libgcc_s* | libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux* | libresolv.so* | libutil.so*) ;;
       *) cp -L "$path" "$pack/lib/" ;;
     esac
   done < <(ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}')

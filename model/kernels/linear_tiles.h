@@ -50,8 +50,13 @@ void Multiply(const Tile& tile, int column) {
   const float* weight = tile.weight + column;
   for (int k = 0; k < tile.inner; k += kColumnBlock) {
     const int end = tile.inner - k < kColumnBlock ? tile.inner - k : kColumnBlock;
+    if (end < tile.inner - k) {
+#pragma GCC unroll 16
+      for (int row = 0; row < kRows; ++row) {
+        _mm_prefetch(x[row / 3] + row % 3 * stride + tile.x_block, _MM_HINT_T0);
+      }
+    }
     for (int i = 0; i < end; ++i, weight += kPanel) {
-      _mm_prefetch(x[0] + i * (stride - 1) + tile.x_block, _MM_HINT_T0);
       Vector w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
