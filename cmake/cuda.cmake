@@ -14,7 +14,6 @@ set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE} CACHE FILEPATH "nvcc")
 set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100-real 120 CACHE STRING
     "Architectures of the kernels")
 set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O3 -lineinfo")
-string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr")  # launch.h, in kernels
 set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 enable_language(CUDA)
 # CMake 3.25 does not know that nvcc takes C++20.
