@@ -131,7 +131,7 @@ void VisionTower::RunOnCpu(const Look& look) {
   normed_ = backbone.Run(look.all_rows ? Backbone::Rows::kAll : Backbone::Rows::kCls);
 }
 
-void VisionTower::Expect(std::vector<Sight> sights) {
+void VisionTower::Expect(const std::vector<Sight>& sights) {
   expected_.clear();
   if (gpu_ == nullptr) return;
   for (const Sight& sight : sights) expected_.push_back({sight, {}});

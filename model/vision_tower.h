@@ -40,7 +40,7 @@ class VisionTower {
 
   // What will be seen from now on, in this order, so that a GPU runs many views at once; what is
   // not seen after all is skipped. Clips and views are borrowed until then. Nothing to do on a CPU.
-  void Expect(std::vector<Sight> sights);
+  void Expect(const std::vector<Sight>& sights);
 
   // Runs the backbone on one view. `patches`: PatchTokens will be read; without, the final norm is
   // taken only of what the heads read. INTERNAL for a clip that the model does not take, which is a
