@@ -10,8 +10,9 @@ struct Avx2 {
   using Vector = __m256;
   static constexpr int kLanes = 8;
   static constexpr int kFractions = 8;
-  static constexpr int kMostStates = 4;  // with table, dt, dx, y and temporaries in 16 registers
+  static constexpr int kMostStates = 8;  // with table, dt, dx, y and temporaries in 16 registers
 
+  static Vector Set(float value) { return _mm256_set1_ps(value); }
   static Vector Broadcast(const float* value) { return _mm256_broadcast_ss(value); }
   static Vector Load(const float* from) { return _mm256_load_ps(from); }
   static void Store(float* to, Vector value) { _mm256_store_ps(to, value); }

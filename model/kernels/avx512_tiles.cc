@@ -12,6 +12,7 @@ struct Avx512 {
   static constexpr int kFractions = 16;
   static constexpr int kMostStates = 16;  // with table, dt, dx, y and temporaries in 32 registers
 
+  static Vector Set(float value) { return _mm512_set1_ps(value); }
   static Vector Broadcast(const float* value) { return _mm512_set1_ps(*value); }
   static Vector Load(const float* from) { return _mm512_load_ps(from); }
   static void Store(float* to, Vector value) { _mm512_store_ps(to, value); }

@@ -106,7 +106,7 @@ typename Simd::Vector PrepareSteps(const ScanTile<float>& op, ptrdiff_t tile, pt
                                    float* dt) {
   const auto table = Simd::Table();
   const auto bias = Simd::Load(op.delta_bias + channel);
-  auto longest = Set<Simd>(0.0f);
+  auto longest = Simd::Set(0.0f);
   for (ptrdiff_t at = 0; at < op.count * ptrdiff_t{kBlock}; at += kBlock) {
     const auto step = Softplus<Simd>(table, Simd::Load(op.delta + tile + at) + bias);
     Simd::Store(dt + at, step);
@@ -127,7 +127,7 @@ template <typename Simd, int kCount, bool kMask, bool kCumulative, bool kFarDown
 #pragma GCC unroll 16
   for (int k = 0; k < kCount; ++k) h[k] = Simd::Load(states + k * kBlock);
   const auto skip = Simd::Load(op.d + lanes.channel);
-  Vector earlier = kCumulative ? Simd::Load(op.earlier + lanes.channel) : Set<Simd>(0.0f);
+  Vector earlier = kCumulative ? Simd::Load(op.earlier + lanes.channel) : Simd::Set(0.0f);
   const int first = op.reverse ? op.count - 1 : 0;
   const ptrdiff_t step = op.reverse ? -1 : 1;
   const float* b = op.b + first * op.bc_stride + n;
@@ -138,17 +138,18 @@ template <typename Simd, int kCount, bool kMask, bool kCumulative, bool kFarDown
     const auto u = Simd::Load(op.u + lanes.tile + at);
     const auto dx = dt * u;
     float* out = op.y + lanes.tile + at;
-    Vector y[2] = {n == 0 ? skip * u : Simd::Load(out), Set<Simd>(0.0f)};  // two shorter chains
+    constexpr int kChains = kCount > 8 ? 2 : 1;  // of additions, which must not be the longest
+    Vector y[2] = {n == 0 ? skip * u : Simd::Load(out), Simd::Set(0.0f)};
 #pragma GCC unroll 16
     for (int k = 0; k < kCount; ++k) {
       if (kCumulative) h[k] = h[k] + earlier;
       const auto decay = Exp2<Simd, kFarDown>(table, dt * Simd::Load(a2 + k * kBlock));
       const auto carried = decay.Times(h[k]);
       h[k] = Simd::Fma(dx, Simd::Broadcast(b + k), carried);
-      y[k % 2] = Simd::Fma(Simd::Broadcast(c + k), kMask ? carried : h[k], y[k % 2]);
+      y[k % kChains] = Simd::Fma(Simd::Broadcast(c + k), kMask ? carried : h[k], y[k % kChains]);
     }
     if (kCumulative) earlier = earlier + u;
-    Simd::Store(out, y[0] + y[1]);
+    Simd::Store(out, kChains > 1 ? y[0] + y[1] : y[0]);
     at += step * kBlock;
     b += step * op.bc_stride;
     c += step * op.bc_stride;
@@ -164,7 +165,7 @@ typename Simd::Vector RunPass(const ScanTile<float>& op, const ScanLanes<Simd>& 
   bool far_down = false;
   for (int k = 0; k < kCount; ++k) {
     far_down |=
-        Simd::AnyBelow(lanes.longest * Simd::Load(a2 + k * kBlock), Set<Simd>(kLowestExponent));
+        Simd::AnyBelow(lanes.longest * Simd::Load(a2 + k * kBlock), Simd::Set(kLowestExponent));
   }
   return far_down ? RunStates<Simd, kCount, kMask, kCumulative, true>(op, lanes, n)
                   : RunStates<Simd, kCount, kMask, kCumulative, false>(op, lanes, n);
@@ -172,7 +173,7 @@ typename Simd::Vector RunPass(const ScanTile<float>& op, const ScanLanes<Simd>& 
 
 template <typename Simd, bool kMask, bool kCumulative>
 void RunLanes(const ScanTile<float>& op, const ScanLanes<Simd>& lanes) {
-  auto earlier = Set<Simd>(0.0f);
+  auto earlier = Simd::Set(0.0f);
   for (int n = 0; n < op.state;) {
     const int left = op.state - n;
     if (Simd::kMostStates >= 16 && left >= 16) {

@@ -1,7 +1,8 @@
 #pragma once
 
 // Only for the *_tiles.cc files: the functions of a mixer on vectors. `Simd` is an instruction set:
-//   Vector, kLanes                      floats side by side, with the operators + - *
+//   Vector, kLanes                   floats side by side, with the operators + - *
+//   Set(value), Broadcast(from)      one value in all lanes, a constant or from memory
 //   kFractions, Table()              the bits of 2^(i / kFractions) for i = 0 .. kFractions - 1, of
 //                                    which i / kFractions is taken away in the exponent's place
 //   ScaleByTable(table, t)           2^x for t = x + kRounder: to the entry of t's lowest bits, t
@@ -15,11 +16,6 @@
 
 namespace scanline {
 namespace {
-
-template <typename Simd>
-inline typename Simd::Vector Set(float value) {
-  return Simd::Broadcast(&value);
-}
 
 // Polynomials for 2^f = 1 + f (c1 + c2 f + c3 f^2), |f| <= 1 / (2 kFractions). c1 is ln 2, so that
 // decays near 1 are right to first order (an error of the slope would be compounded by every
@@ -53,8 +49,8 @@ struct Power {
 
   typename Simd::Vector Times(typename Simd::Vector value) const {
     using Polynomial = Exp2Polynomial<Simd::kFractions>;
-    auto q = Simd::Fma(Set<Simd>(Polynomial::c3), rest, Set<Simd>(Polynomial::c2));
-    q = Simd::Fma(q, rest, Set<Simd>(Polynomial::c1));
+    auto q = Simd::Fma(Simd::Set(Polynomial::c3), rest, Simd::Set(Polynomial::c2));
+    q = Simd::Fma(q, rest, Simd::Set(Polynomial::c1));
     value = value * scale;
     return Simd::Fma(value * rest, q, value);
   }
@@ -66,12 +62,12 @@ constexpr float kLowestExponent = -126;  // of normal numbers
 // there. Otherwise both give the same bits.
 template <typename Simd, bool kFarDown>
 inline Power<Simd> Exp2(typename Simd::Vector table, typename Simd::Vector x) {
-  const auto t = x + Set<Simd>(kRounder<Simd>);
-  auto rest = x - (t - Set<Simd>(kRounder<Simd>));
+  const auto t = x + Simd::Set(kRounder<Simd>);
+  auto rest = x - (t - Simd::Set(kRounder<Simd>));
   auto scale = Simd::ScaleByTable(table, t);
   if constexpr (kFarDown) {
-    rest = Simd::ZeroWhereBelow(x, Set<Simd>(kLowestExponent), rest);
-    scale = Simd::ZeroWhereBelow(x, Set<Simd>(kLowestExponent), scale);
+    rest = Simd::ZeroWhereBelow(x, Simd::Set(kLowestExponent), rest);
+    scale = Simd::ZeroWhereBelow(x, Simd::Set(kLowestExponent), scale);
   }
   return {scale, rest};
 }
@@ -79,32 +75,32 @@ inline Power<Simd> Exp2(typename Simd::Vector table, typename Simd::Vector x) {
 // e^x for x from -87 to 87. log2(e) in two parts, so that the error does not grow with x.
 template <typename Simd>
 inline typename Simd::Vector Exp(typename Simd::Vector table, typename Simd::Vector x) {
-  const auto high = Set<Simd>(1.44269502f);
-  const auto t = Simd::Fma(x, high, Set<Simd>(kRounder<Simd>));
-  auto rest = Simd::Fma(x, high, Set<Simd>(kRounder<Simd>) - t);
-  rest = Simd::Fma(x, Set<Simd>(1.92596303e-8f), rest);
-  return Power<Simd>{Simd::ScaleByTable(table, t), rest}.Times(Set<Simd>(1.0f));
+  const auto high = Simd::Set(1.44269502f);
+  const auto t = Simd::Fma(x, high, Simd::Set(kRounder<Simd>));
+  auto rest = Simd::Fma(x, high, Simd::Set(kRounder<Simd>) - t);
+  rest = Simd::Fma(x, Simd::Set(1.92596303e-8f), rest);
+  return Power<Simd>{Simd::ScaleByTable(table, t), rest}.Times(Simd::Set(1.0f));
 }
 
 template <typename Simd>
 inline typename Simd::Vector Silu(typename Simd::Vector table, typename Simd::Vector x) {
-  const auto held = Simd::Min(Set<Simd>(87.0f), Simd::Max(Set<Simd>(-87.0f), x));
-  return Simd::Div(x, Set<Simd>(1.0f) + Exp<Simd>(table, Set<Simd>(0.0f) - held));
+  const auto held = Simd::Min(Simd::Set(87.0f), Simd::Max(Simd::Set(-87.0f), x));
+  return Simd::Div(x, Simd::Set(1.0f) + Exp<Simd>(table, Simd::Set(0.0f) - held));
 }
 
 // log(1 + e^x) = max(x, 0) + log1p(e^-|x|), and log1p(e) = 2 atanh(s), s = e / (2 + e) <= 1/3:
 // small results keep their relative precision, which a plain log(1 + e) would lose.
 template <typename Simd>
 inline typename Simd::Vector Softplus(typename Simd::Vector table, typename Simd::Vector x) {
-  const auto e = Exp<Simd>(table, Simd::Max(Set<Simd>(-87.0f), Simd::MinusMagnitude(x)));
-  const auto s = Simd::Div(e, Set<Simd>(2.0f) + e);
+  const auto e = Exp<Simd>(table, Simd::Max(Simd::Set(-87.0f), Simd::MinusMagnitude(x)));
+  const auto s = Simd::Div(e, Simd::Set(2.0f) + e);
   const auto w = s * s;
-  auto p = Set<Simd>(0.14095773599318537f);
-  p = Simd::Fma(p, w, Set<Simd>(0.13978833043937505f));
-  p = Simd::Fma(p, w, Set<Simd>(0.20012557137722942f));
-  p = Simd::Fma(p, w, Set<Simd>(0.33333155073548676f));
-  p = Simd::Fma(p, w, Set<Simd>(1.0f));
-  return Simd::Fma(s + s, p, Simd::Max(Set<Simd>(0.0f), x));
+  auto p = Simd::Set(0.14095773599318537f);
+  p = Simd::Fma(p, w, Simd::Set(0.13978833043937505f));
+  p = Simd::Fma(p, w, Simd::Set(0.20012557137722942f));
+  p = Simd::Fma(p, w, Simd::Set(0.33333155073548676f));
+  p = Simd::Fma(p, w, Simd::Set(1.0f));
+  return Simd::Fma(s + s, p, Simd::Max(Simd::Set(0.0f), x));
 }
 
 }  // namespace

@@ -238,7 +238,8 @@ def test_people_are_found_linked_and_described(finder):
         assert len(person.classes) == (6 if seen else 0)
         assert all(action.score <= person.person_score for action in person.classes)
     ids = [d.track_id for d in result.detections]
-    assert min(ids) == 1 and len(set(ids)) < len(ids) / 2, "people go on from second to second"
+    # A second is long: where it is not clear who is who, somebody gets a new id (docs/detections.md).
+    assert min(ids) == 1 and len(set(ids)) <= 2 * len(ids) / 3, "people go on from second to second"
     for second in at:
         assert len({d.track_id for d in at[second]}) == len(at[second])
     assert result.timing.find_people.ToNanoseconds() > 0

@@ -151,10 +151,10 @@ std::vector<float> Silu(const Kernels& kernels, const std::vector<float>& x) {
 TEST(TileMath, SoftplusAndSiluKeepRelativePrecision) {
   for (const Kernels* kernels : KernelsHere()) {
     double most_softplus = 0, most_silu = 0;
-    for (int batch = 0; batch < 1000; ++batch) {
+    for (int batch = 0; batch < 250; ++batch) {
       std::vector<float> x(kWidth);
       for (int i = 0; i < kWidth; ++i) {
-        x[i] = -80.0F + 120.0F * static_cast<float>(batch * kWidth + i) / (1000.0F * kWidth);
+        x[i] = -80.0F + 120.0F * static_cast<float>(batch * kWidth + i) / (250.0F * kWidth);
       }
       const auto softplus = Softplus(*kernels, x), silu = Silu(*kernels, x);
       for (int i = 0; i < kWidth; ++i) {
