@@ -67,7 +67,8 @@ RULES = {
     # Kernels of a GPU and what runs them on a CPU; nvcc brings the CUDA headers.
     **{f"model/cuda/{name}": rule("model/cuda", only=True)
        for name in ("add_norm", "device", "gate", "launch", "project", "scan", "simt", "tokens")},
-    "model/kernels/": rule("model/kernels", libraries=["CUDA"], only=True),
+    "model/cuda/": rule("model", "base", libraries=["CUDA"]),
+    "model/kernels/": rule("model/kernels", only=True),
     "proto/": rule("proto", libraries=[GRPC]),
     "server/": rule("server", "proto", "base", "decode", "model", libraries=[GRPC]),
     "server/metrics": rule("server", "base", "decode", "model", libraries=["Prometheus"]),
@@ -76,6 +77,8 @@ RULES = {
     "client/cli/": rule("client", "proto", "base", "decode", "model/checkpoint", libraries=[GRPC]),
     "client/render/": rule("client/render", "base", "decode", libraries=["libav"]),
     "client/formats/": rule("client/formats", "base"),
+    "bench/gpu_bench": rule("bench", "tests/support", "tests/model", "base", "model",
+                            libraries=["CUDA"]),
     "bench/": rule("bench", "tests/support", "tests/model", "base", "decode", "model", "client", "proto",
                    libraries=["Torch", "libav", GRPC]),
     "tests/support/": rule("tests/support", "base", "decode"),

@@ -23,7 +23,9 @@ endif()
 
 # Warnings as errors for our own code; scanline_generated() lifts them for generated code.
 add_library(scanline_warnings INTERFACE)
-target_compile_options(scanline_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
+target_compile_options(scanline_warnings INTERFACE
+  "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Wall;-Wextra;-Werror;-Wno-missing-field-initializers>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror,-Wno-missing-field-initializers>")
 if(SCANLINE_SANITIZE)
   add_compile_options(-fsanitize=${SCANLINE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SCANLINE_SANITIZE})

@@ -8,6 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "model/cuda/cuda_backbone.h"
+#include "model/cuda/plan.h"
 #include "model/detect/box_head.h"
 #include "model/kernels/kernels.h"
 #include "model/match.h"
@@ -45,9 +47,11 @@ absl::StatusOr<const Kernels*> NamedKernels(const std::string& name) {
   return kernels;
 }
 
-// "auto" is fp32: on CPUs a faster answer that is not the reference's is asked for by name.
-absl::StatusOr<std::string> NamedPrecision(const std::string& name, const Kernels& kernels) {
-  if (name == "auto" || name == "fp32") return "fp32";
+// "auto" is fp32 on CPUs: there a faster answer that is not the reference's is asked for by name.
+absl::StatusOr<std::string> NamedPrecision(const std::string& name, const Kernels& kernels,
+                                           bool gpu) {
+  if (name == "fp32" || (name == "auto" && !gpu)) return "fp32";
+  if (gpu && (name == "auto" || name == "bf16")) return "bf16";
   if (name != "bf16") {
     return MakeError(
         Reason::kFieldInvalid,
@@ -96,14 +100,16 @@ absl::Status CheckFinite(absl::Span<const float> values, const char* what) {
   return absl::OkStatus();
 }
 
-class CpuPredictor : public Predictor {
+class BundlePredictor : public Predictor {
  public:
-  CpuPredictor(std::shared_ptr<const ModelBundle> bundle, const Kernels& kernels,
-               Precision precision, int threads)
+  // `gpu`: what runs the backbone; null: the CPU. Heads and texts are the CPU's.
+  BundlePredictor(std::shared_ptr<const ModelBundle> bundle, const Kernels& kernels,
+                  Precision precision, int threads, std::unique_ptr<CudaBackbone> gpu)
       : bundle_(std::move(bundle)),
         kernels_(kernels),
         team_(threads),
-        vision_(config(), bundle_->weights(), kernels, {.precision = precision, .team = &team_}) {}
+        vision_(config(), bundle_->weights(), kernels, {.precision = precision, .team = &team_},
+                std::move(gpu)) {}
 
   // The parts for texts, where the bundle has them.
   absl::Status MakeTextTower() {
@@ -118,6 +124,7 @@ class CpuPredictor : public Predictor {
   std::vector<absl::StatusOr<Prediction>> Predict(absl::Span<const PredictItem> items) override {
     std::vector<absl::StatusOr<Prediction>> results;
     results.reserve(items.size());
+    vision_.Expect(SightsOf(items));
     for (const PredictItem& item : items) results.push_back(PredictOne(item));
     return results;
   }
@@ -162,7 +169,7 @@ class CpuPredictor : public Predictor {
     const bool rerank = item.tasks.rerank;
     // All views score the same texts. Which they are is known before the last view only where every
     // text is; else each view is seen once more, which costs less than keeping all their tokens.
-    const bool at_once = rerank && hidden.size() <= kRerankTexts;
+    const bool at_once = ReranksAtOnce(item);
     const std::vector<std::vector<int>> keyframes = KeyframesOfViews(item);
     prediction->actions.resize(item.tasks.detect ? item.clip->keyframes.size() : 0);
     for (size_t v = 0; v < views.size(); ++v) {
@@ -186,6 +193,34 @@ class CpuPredictor : public Predictor {
       SCANLINE_RETURN_IF_ERROR(Rerank(item, hidden, prediction));
     }
     return absl::OkStatus();
+  }
+
+  static bool ReranksAtOnce(const PredictItem& item) {
+    return item.tasks.rerank && item.texts->size() <= kRerankTexts;
+  }
+
+  // The views that ReadClip will see, in its order.
+  std::vector<Sight> SightsOf(absl::Span<const PredictItem> items) const {
+    std::vector<Sight> sights;
+    for (const PredictItem& item : items) {
+      if (item.clip == nullptr || !CheckItem(item, config()).ok()) continue;
+      const std::vector<View>& views = item.clip->views;
+      const std::vector<std::vector<int>> keyframes = KeyframesOfViews(item);
+      const auto add = [&](const View& view, bool patches) {
+        sights.push_back({item.clip, &view, patches, item.cancel});
+      };
+      for (size_t v = 0; v < views.size(); ++v) {
+        const bool heads = views[v].window >= 0 && ReadsWindows(item.tasks);
+        if (heads || !keyframes[v].empty()) {
+          add(views[v], ReranksAtOnce(item) || !keyframes[v].empty());
+        }
+      }
+      if (!item.tasks.rerank || ReranksAtOnce(item)) continue;
+      for (const View& view : views) {
+        if (view.window >= 0) add(view, true);
+      }
+    }
+    return sights;
   }
 
   static bool ReadsWindows(const TaskSet& tasks) {
@@ -269,23 +304,35 @@ absl::StatusOr<EngineInfo> ResolveEngine(const PredictorOptions& options) {
     return MakeError(Reason::kFieldInvalid,
                      absl::StrCat("threads must be at least 1, found ", options.threads));
   }
+  SCANLINE_ASSIGN_OR_RETURN(const cuda::DeviceChoice device,
+                            cuda::ChooseDevice(options.device, FindCuda()));
   SCANLINE_ASSIGN_OR_RETURN(const Kernels* const kernels, NamedKernels(options.kernel));
-  SCANLINE_ASSIGN_OR_RETURN(std::string precision, NamedPrecision(options.precision, *kernels));
-  return EngineInfo{.device = "cpu",
+  SCANLINE_ASSIGN_OR_RETURN(std::string precision,
+                            NamedPrecision(options.precision, *kernels, device.cuda >= 0));
+  return EngineInfo{.device = device.cuda < 0 ? "cpu" : absl::StrCat("cuda:", device.cuda),
                     .kernel = kernels->name,
                     .precision = std::move(precision),
-                    .threads = options.threads};
+                    .threads = options.threads,
+                    .note = device.note};
 }
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(
     std::shared_ptr<const ModelBundle> bundle, const PredictorOptions& options) {
-  const absl::StatusOr<EngineInfo> engine = ResolveEngine(options);
-  if (!engine.ok()) return engine.status();
+  SCANLINE_ASSIGN_OR_RETURN(const EngineInfo engine, ResolveEngine(options));
   std::unique_ptr<Predictor> predictor;
   SCANLINE_RETURN_IF_ERROR(NoThrow([&]() -> absl::Status {
-    auto made = std::make_unique<CpuPredictor>(
-        std::move(bundle), *FindKernels(engine->kernel),
-        engine->precision == "bf16" ? Precision::kBf16 : Precision::kFp32, engine->threads);
+    const bool bf16 = engine.precision == "bf16";
+    std::unique_ptr<CudaBackbone> gpu;
+    if (engine.device != "cpu") {
+      SCANLINE_ASSIGN_OR_RETURN(const cuda::DeviceChoice device,
+                                cuda::ChooseDevice(engine.device, FindCuda()));
+      SCANLINE_ASSIGN_OR_RETURN(
+          gpu, CudaBackbone::Create(device.cuda, bundle->config(), bundle->weights(),
+                                    bf16 ? cuda::Element::kBfloat16 : cuda::Element::kFloat32));
+    }
+    auto made = std::make_unique<BundlePredictor>(std::move(bundle), *FindKernels(engine.kernel),
+                                                  bf16 ? Precision::kBf16 : Precision::kFp32,
+                                                  engine.threads, std::move(gpu));
     SCANLINE_RETURN_IF_ERROR(made->MakeTextTower());
     predictor = std::move(made);
     return absl::OkStatus();

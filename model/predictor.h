@@ -19,15 +19,18 @@ namespace scanline {
 struct PredictorOptions {
   int threads = 1;                 // of one forward pass
   std::string kernel = "auto";     // "auto" (the fastest here), or a name of KernelNames()
-  std::string precision = "auto";  // of matrix products: "fp32", "bf16", or "auto" (fp32)
+  std::string precision = "auto";  // of matrix products: "fp32", "bf16", or "auto" (fp32 on a CPU,
+                                   // bf16 on a GPU)
+  std::string device = "auto";     // "cpu", "cuda:N", or "auto" (cuda:0 where there is one)
 };
 
 // What passes run on, with every "auto" decided: shown at start, by GetModel and in benchmarks.
 struct EngineInfo {
-  std::string device;     // "cpu"
-  std::string kernel;     // a name of KernelNames()
+  std::string device;     // "cpu" or "cuda:N"
+  std::string kernel;     // a name of KernelNames(); with a GPU, of the heads and texts alone
   std::string precision;  // "fp32" or "bf16"
   int threads = 1;
+  std::string note;  // why "auto" took the CPU; empty: it was named, or a GPU is used
 };
 
 // FIELD_INVALID with what this machine has, where it lacks what the options name.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -7,9 +9,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/box.h"
+#include "base/cancel.h"
 #include "base/clip.h"
 #include "model/backbone.h"
 #include "model/config.h"
+#include "model/cuda/cuda_backbone.h"
 #include "model/detect/box_head.h"
 #include "model/heads.h"
 #include "model/kernels/kernels.h"
@@ -18,12 +22,25 @@
 
 namespace scanline {
 
+// A view that will be seen.
+struct Sight {
+  const Clip* clip = nullptr;
+  const View* view = nullptr;
+  bool patches = false;            // as See has it
+  const Cancel* cancel = nullptr;  // null: wanted whatever happens
+};
+
 // Pictures to what a request asks of them: See a view, then read as many heads as are wanted.
 // Keeps pointers into `weights`. Not reentrant; may throw what tensor_ops.h throws.
 class VisionTower {
  public:
+  // `gpu`: what runs the backbone instead of the CPU; null: the CPU.
   VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
-              PassOptions options = {});
+              PassOptions options = {}, std::unique_ptr<CudaBackbone> gpu = nullptr);
+
+  // What will be seen from now on, in this order, so that a GPU runs many views at once; what is
+  // not seen after all is skipped. Clips and views are borrowed until then. Nothing to do on a CPU.
+  void Expect(const std::vector<Sight>& sights);
 
   // Runs the backbone on one view. `patches`: PatchTokens will be read; without, the final norm is
   // taken only of what the heads read. INTERNAL for a clip that the model does not take, which is a
@@ -39,33 +56,54 @@ class VisionTower {
   absl::StatusOr<std::vector<std::vector<float>>> BoxLogits(absl::Span<const Box> boxes);
 
   // The patch tokens after the final norm, [patch_count][embed_dim], good until the next See.
-  const float* patch_tokens() const { return normed_ + seen_->backbone.config().embed_dim; }
-  int patch_count() const { return seen_->backbone.config().tokens() - 1; }
+  const float* patch_tokens() const { return normed_ + seen_->shape.embed_dim; }
+  int patch_count() const { return seen_->shape.tokens() - 1; }
 
  private:
   struct Pass {
     Pass(const ModelConfig& config, const BackboneConfig& own, const Weights& weights,
-         const Kernels& kernels, PassOptions options);
-    Pass(const Pass&) = delete;  // its heads point at its backbone
+         const Kernels& kernels, PassOptions options, bool on_cpu);
+    Pass(const Pass&) = delete;  // its heads point at its shape
 
-    Backbone backbone;
+    BackboneConfig shape;  // of the pictures seen last
+    std::optional<Backbone> backbone;
     std::optional<ClassHead> classes;
     std::optional<EmbedHead> embed;
     std::optional<BoxHead> boxes;
   };
 
-  // Choose the pass and fill its patches.
-  absl::Status FillPatches(const Clip& clip, const View& view);
-  absl::Status FillPatchesFromTensor(const Clip& clip);
+  // A view, checked: what the backbone reads of it.
+  struct Look {
+    bool still = false;    // of stills_
+    PictureArea picture;   // all of it
+    PictureArea area;      // the part that shows something
+    bool all_rows = true;  // of the tokens; else cls alone
+    ViewInput input;
+  };
+
+  absl::StatusOr<Look> LookAt(const Sight& sight) const;
+  absl::Status LookAtPictures(const Sight& sight, Look* look) const;
+  absl::Status LookAtTensor(const Clip& clip, Look* look) const;
+  void RunOnCpu(const Look& look);
+  absl::Status RunOnGpu(const Sight& sight, const Look& look);
+  absl::Status RunGroup(const Look& first);
 
   PixelNorm pixels_;
   bool fixed_size_;
+  std::unique_ptr<CudaBackbone> gpu_;
   Pass clips_;
   std::optional<Pass> stills_;  // where backbone.still_as_image says so
   Pass* seen_;
   const float* normed_ = nullptr;
-  PictureArea picture_;  // all of it
-  PictureArea area_;     // the part that shows something
+  PictureArea area_;  // of the view seen last
+
+  // On a GPU: what is expected, the next first, and the tokens of views that were run already.
+  struct Expected {
+    Sight sight;
+    std::vector<float> normed;
+  };
+  std::deque<Expected> expected_;
+  std::vector<float> tokens_;  // of the view seen last
 };
 
 }  // namespace scanline

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "model/cuda/cuda_backbone.h"
 #include "model/kernels/kernels.h"
 #include "tests/model/bundle_folder.h"
 #include "tests/model/noise_clip.h"
@@ -153,6 +154,24 @@ TEST(ResolveEngine, DecidesWhatWasLeftOpenAndRefusesWhatIsNotHere) {
   EXPECT_EQ(reason({.precision = "fp8"}), Reason::kFieldInvalid);
   EXPECT_EQ(reason({.kernel = "avx2", .precision = "bf16"}), Reason::kFieldInvalid);
   EXPECT_EQ(ReasonOf(Predictor::Create(Default(), {.threads = 0}).status()), Reason::kFieldInvalid);
+}
+
+// On a machine with a GPU, in a program with CUDA, the other branch is what holds.
+TEST(ResolveEngine, TakesTheCpuWhereThereIsNoGpuAndSaysWhy) {
+  const bool gpu = FindCuda().devices > 0;
+  const auto engine = ResolveEngine({.device = "auto"});
+  ASSERT_TRUE(engine.ok());
+  EXPECT_EQ(engine->device, gpu ? "cuda:0" : "cpu");
+  EXPECT_EQ(engine->precision, gpu ? "bf16" : "fp32");
+  EXPECT_EQ(engine->note.empty(), gpu);
+  const auto named = ResolveEngine({.device = "cuda:0"});
+  EXPECT_EQ(named.ok(), gpu);
+  if (!gpu) {
+    EXPECT_EQ(ReasonOf(named.status()), Reason::kFieldInvalid);
+    EXPECT_THAT(named.status().message(), HasSubstr(engine->note));
+  }
+  EXPECT_EQ(ResolveEngine({.device = "cpu"})->device, "cpu");
+  EXPECT_EQ(ReasonOf(ResolveEngine({.device = "tpu"}).status()), Reason::kFieldInvalid);
 }
 
 }  // namespace

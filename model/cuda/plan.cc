@@ -1,0 +1,152 @@
+#include "model/cuda/plan.h"
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/check.h"
+
+namespace scanline::cuda {
+
+Part NextPart(int first, int views, int most) {
+  const int left = views - first;
+  SCANLINE_CHECK(left > 0 && most > 0);
+  int bucket = 1;
+  for (int next : kBuckets) {
+    if (next > most) break;
+    // As large as there are views, or the one above where they fill three quarters of it.
+    if (4 * left >= 3 * next) bucket = next;
+  }
+  return {.first = first, .count = std::min(left, bucket), .bucket = bucket};
+}
+
+int TokenCap::MostViews(int64_t tokens) const {
+  int most = 1;
+  for (int bucket : kBuckets) {
+    if (bucket <= most_ / tokens) most = bucket;
+  }
+  return most;
+}
+
+bool TokenCap::Halve(int bucket, int64_t tokens) {
+  if (bucket == 1) return false;
+  most_ = std::min(most_, bucket / 2 * tokens);
+  return true;
+}
+
+absl::Status RunInParts(int views, int64_t tokens, TokenCap* cap, PartRunner* runner) {
+  struct Running {
+    Part part;
+    int slot;
+  };
+  std::deque<Running> running;
+  const auto finish = [&] {
+    const Running oldest = running.front();
+    running.pop_front();
+    return std::make_pair(oldest.part, runner->Finish(oldest.part, oldest.slot));
+  };
+  int next = 0;
+  int slot = 0;
+  while (next < views || !running.empty()) {
+    Part part;
+    absl::Status status;
+    if (next < views && running.size() < kSlots) {
+      part = NextPart(next, views, cap->MostViews(tokens));
+      status = runner->Start(part, slot);
+      if (status.ok()) {
+        running.push_back({part, slot});
+        next += part.count;
+        slot = (slot + 1) % kSlots;
+      }
+    } else {
+      std::tie(part, status) = finish();
+    }
+    if (status.ok()) continue;
+    // What was begun earlier than a part that could not start is good; what was begun after a part
+    // that failed is done again. Both are waited for: their buffers are in use.
+    next = part.first;
+    while (!running.empty()) {
+      const auto [other, ended] = finish();
+      if (!ended.ok() && other.first < next) {
+        part = other;
+        status = ended;
+        next = part.first;
+      }
+    }
+    const bool again = ReasonOf(status) == Reason::kDeviceMemory && cap->Halve(part.bucket, tokens);
+    if (!again) return status;
+  }
+  return absl::OkStatus();
+}
+
+Reason ReasonOfCudaError(int error) {
+  switch (error) {
+    case 2:  // cudaErrorMemoryAllocation
+      return Reason::kDeviceMemory;
+    // CUDA's reference of cudaError: "leaves the process in an inconsistent state", and devices
+    // that went away.
+    case 46:   // cudaErrorDevicesUnavailable
+    case 100:  // cudaErrorNoDevice
+    case 101:  // cudaErrorInvalidDevice
+    case 214:  // cudaErrorECCUncorrectable
+    case 220:  // cudaErrorNvlinkUncorrectable
+    case 226:  // cudaErrorContained
+    case 700:  // cudaErrorIllegalAddress
+    case 702:  // cudaErrorLaunchTimeout
+    case 709:  // cudaErrorContextIsDestroyed
+    case 710:  // cudaErrorAssert
+    case 714:  // cudaErrorHardwareStackError
+    case 715:  // cudaErrorIllegalInstruction
+    case 716:  // cudaErrorMisalignedAddress
+    case 717:  // cudaErrorInvalidAddressSpace
+    case 718:  // cudaErrorInvalidPc
+    case 719:  // cudaErrorLaunchFailure
+    case 721:  // cudaErrorTensorMemoryLeak
+    case 810:  // cudaErrorMpsClientTerminated
+    case 999:  // cudaErrorUnknown
+      return Reason::kDeviceLost;
+    default:
+      return Reason::kInternal;
+  }
+}
+
+absl::Status LaunchStatus(int error, absl::string_view doing) {
+  if (error == 0) return absl::OkStatus();
+  return MakeError(ReasonOfCudaError(error),
+                   absl::StrCat("the GPU failed at ", doing, ": CUDA error ", error));
+}
+
+absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSystem& system) {
+  const std::string none =
+      !system.built        ? "this program was built without CUDA (preset cuda has it)"
+      : system.devices > 0 ? ""
+                           : absl::StrCat("no CUDA device was found: ", system.why_none);
+  if (wanted == "cpu") return DeviceChoice{};
+  if (wanted == "auto") {
+    if (none.empty()) return DeviceChoice{.cuda = 0};
+    return DeviceChoice{.note = none};
+  }
+  absl::string_view number = wanted;
+  int ordinal = -1;
+  if (!absl::ConsumePrefix(&number, "cuda:") || !absl::SimpleAtoi(number, &ordinal) ||
+      ordinal < 0) {
+    return MakeError(
+        Reason::kFieldInvalid,
+        absl::StrCat("device ", wanted, " is not known; expected cpu, auto or cuda:N"));
+  }
+  if (!none.empty()) {
+    return MakeError(Reason::kFieldInvalid, absl::StrCat("device ", wanted, ": ", none));
+  }
+  if (ordinal >= system.devices) {
+    return MakeError(Reason::kFieldInvalid,
+                     absl::StrCat("device ", wanted, " is not there; this machine has ",
+                                  system.devices, " CUDA devices, the first of them cuda:0"));
+  }
+  return DeviceChoice{.cuda = ordinal};
+}
+
+}  // namespace scanline::cuda
