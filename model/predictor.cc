@@ -318,21 +318,22 @@ absl::StatusOr<EngineInfo> ResolveEngine(const PredictorOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(
     std::shared_ptr<const ModelBundle> bundle, const PredictorOptions& options) {
-  SCANLINE_ASSIGN_OR_RETURN(const EngineInfo engine, ResolveEngine(options));
+  const absl::StatusOr<EngineInfo> engine = ResolveEngine(options);
+  if (!engine.ok()) return engine.status();
   std::unique_ptr<Predictor> predictor;
   SCANLINE_RETURN_IF_ERROR(NoThrow([&]() -> absl::Status {
-    const bool bf16 = engine.precision == "bf16";
+    const bool bf16 = engine->precision == "bf16";
     std::unique_ptr<CudaBackbone> gpu;
-    if (engine.device != "cpu") {
+    if (engine->device != "cpu") {
       SCANLINE_ASSIGN_OR_RETURN(const cuda::DeviceChoice device,
-                                cuda::ChooseDevice(engine.device, FindCuda()));
+                                cuda::ChooseDevice(engine->device, FindCuda()));
       SCANLINE_ASSIGN_OR_RETURN(
           gpu, CudaBackbone::Create(device.cuda, bundle->config(), bundle->weights(),
                                     bf16 ? cuda::Element::kBfloat16 : cuda::Element::kFloat32));
     }
-    auto made = std::make_unique<BundlePredictor>(std::move(bundle), *FindKernels(engine.kernel),
+    auto made = std::make_unique<BundlePredictor>(std::move(bundle), *FindKernels(engine->kernel),
                                                   bf16 ? Precision::kBf16 : Precision::kFp32,
-                                                  engine.threads, std::move(gpu));
+                                                  engine->threads, std::move(gpu));
     SCANLINE_RETURN_IF_ERROR(made->MakeTextTower());
     predictor = std::move(made);
     return absl::OkStatus();

@@ -26,9 +26,9 @@ struct PredictorOptions {
 
 // What passes run on, with every "auto" decided: shown at start, by GetModel and in benchmarks.
 struct EngineInfo {
-  std::string device;     // "cpu" or "cuda:N"
-  std::string kernel;     // a name of KernelNames(); with a GPU, of the heads and texts alone
-  std::string precision;  // "fp32" or "bf16"
+  std::string device = "cpu";  // or "cuda:N"
+  std::string kernel;          // a name of KernelNames(); with a GPU, of the heads and texts alone
+  std::string precision;       // "fp32" or "bf16"
   int threads = 1;
   std::string note;  // why "auto" took the CPU; empty: it was named, or a GPU is used
 };

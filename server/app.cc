@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/rpc_metrics.h"
 #include "server/to_proto.h"
 #include "server/version.h"
@@ -26,12 +27,18 @@ int OrCores(int count) {
   return count > 0 ? count : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-PipelineOptions PipelineOptionsOf(const Settings& s) {
+int WorkersOf(const Settings& s, const ModelTable& models) {
+  const ServedModel& model = *models.all().front();
+  if (model.engine.device != "cpu") return static_cast<int>(model.devices.size());
+  return s.workers > 0 ? s.workers : std::max(1, OrCores(0) / s.threads);
+}
+
+PipelineOptions PipelineOptionsOf(const Settings& s, const ModelTable& models) {
   const int decode_threads = OrCores(s.decode_threads);
   const int half = std::max(1, decode_threads / 2);
   return {.decode_threads = decode_threads,
           .upload_decode_threads = s.upload_decode_threads > 0 ? s.upload_decode_threads : half,
-          .workers = s.workers > 0 ? s.workers : std::max(1, OrCores(0) / s.threads),
+          .workers = WorkersOf(s, models),
           .batch = {.max_requests = s.max_batch, .max_tokens = s.max_batch_tokens},
           .admission = {.max_requests = s.max_requests, .max_bytes = s.max_inflight_mib * kMiB},
           .upload = {.max_bytes = s.max_upload_mib * kMiB,
@@ -45,7 +52,7 @@ std::vector<InfoLabels> EnginesOf(const std::vector<ModelPtr>& models) {
   for (const ModelPtr& model : models) {
     const EngineInfo& engine = model->engine;
     engines.push_back({{"model", model->full_name()},
-                       {"device", engine.device},
+                       {"device", absl::StrJoin(model->devices, ",")},
                        {"kernel", engine.kernel},
                        {"precision", engine.precision},
                        {"threads", absl::StrCat(engine.threads)}});
@@ -97,7 +104,7 @@ void Harden(const Settings& settings, grpc::ServerBuilder& builder) {
 App::App(const Settings& settings, std::vector<ModelPtr> models, Pipeline::Decode decode)
     : models_(std::move(models)),
       metrics_(InfoLabels{{"version", kVersion}}, EnginesOf(models_.all())),
-      pipeline_(PipelineOptionsOf(settings), models_, std::move(decode), &metrics_),
+      pipeline_(PipelineOptionsOf(settings, models_), models_, std::move(decode), &metrics_),
       upload_thread_(std::make_unique<TaskThread>()),
       video_service_(
           &pipeline_, &models_, RequestLimitsOf(settings),

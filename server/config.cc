@@ -32,7 +32,8 @@ Usage: scanline-server [OPTIONS]
   --person-detector DIR   finds people for detect requests without boxes (what ./dev setup made)
   --workers N             forward passes at a time; 0: as many as --threads leaves cores for (0)
   --threads N             threads of one forward pass (1)
-  --precision NAME        of matrix products: auto (fp32), fp32, or bf16 where the CPU has it
+  --device NAMES          cpu, cuda:0,cuda:1 (a worker each), or auto: cuda:0 if there is one
+  --precision NAME        of matrix products: fp32, bf16, or auto: fp32 on a CPU, bf16 on a GPU
   --decode-threads N      clips decoded at a time; 0: one a core (0)
   --lame-duck SECONDS     still serving while balancers see NOT_SERVING, before a stop (5)
   --config FILE           settings as TOML, keys named like the flags
@@ -72,7 +73,9 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--kernel", s.kernel,
                  "instructions of a forward pass: auto, avx512_bf16, avx512, avx2 or scalar");
   app.add_option("--precision", s.precision,
-                 "of matrix products: auto (fp32), fp32, or bf16 where the CPU has it");
+                 "of matrix products: fp32, bf16, or auto: fp32 on a CPU, bf16 on a GPU");
+  app.add_option("--device", s.device,
+                 "what runs forward passes: cpu, GPUs as cuda:0,cuda:1 (a worker each), or auto");
   app.add_option("--max-batch", s.max_batch, "requests that share a forward pass")
       ->check(Range(1, 1024));
   app.add_option("--max-batch-tokens", s.max_batch_tokens, "their tokens; a larger one runs alone")

@@ -22,6 +22,7 @@ struct Settings {
   int upload_decode_threads = 0;    // of clips still arriving; 0: half as many
   std::string kernel = "auto";
   std::string precision = "auto";
+  std::string device = "auto";
   int max_batch = 8;                  // requests
   int64_t max_batch_tokens = 65'536;  // a larger request runs alone
   int64_t max_requests = 256;         // in flight

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "model/bundle.h"
@@ -17,8 +18,42 @@ namespace scanline {
 
 namespace {
 
-PredictorOptions EngineOf(const Settings& settings) {
-  return {.threads = settings.threads, .kernel = settings.kernel, .precision = settings.precision};
+PredictorOptions EngineOf(const Settings& settings, const std::string& device) {
+  return {.threads = settings.threads,
+          .kernel = settings.kernel,
+          .precision = settings.precision,
+          .device = device};
+}
+
+// The devices that --device names, and what the first of them is.
+struct Engines {
+  std::vector<std::string> devices;
+  EngineInfo first;
+};
+
+// FIELD_INVALID where this machine lacks one of them, or they do not go together.
+absl::StatusOr<Engines> ResolveEngines(const Settings& settings) {
+  Engines engines;
+  for (const std::string& device : std::vector<std::string>(absl::StrSplit(settings.device, ','))) {
+    const absl::StatusOr<EngineInfo> engine = ResolveEngine(EngineOf(settings, device));
+    if (!engine.ok()) return engine.status();
+    if (engines.devices.empty()) engines.first = *engine;
+    const auto before = std::count(engines.devices.begin(), engines.devices.end(), engine->device);
+    if (before > 0 || (!engines.devices.empty() && engine->device == "cpu")) {
+      return MakeError(
+          Reason::kFieldInvalid,
+          absl::StrCat("expected --device to be cpu or GPUs, each once, found ", settings.device));
+    }
+    engines.devices.push_back(engine->device);
+  }
+  const auto gpus = static_cast<int>(engines.devices.size());
+  if (engines.first.device != "cpu" && settings.workers != 0 && settings.workers != gpus) {
+    return MakeError(
+        Reason::kFieldInvalid,
+        absl::StrCat("a GPU has one worker: expected --workers 0 or ", gpus, " with --device ",
+                     settings.device, ", found ", settings.workers));
+  }
+  return engines;
 }
 
 absl::StatusOr<std::shared_ptr<ServedModel>> Load(const std::string& folder,
@@ -29,9 +64,13 @@ absl::StatusOr<std::shared_ptr<ServedModel>> Load(const std::string& folder,
   model->config = bundle->config();
   model->weights_sha256 = bundle->weights_sha256();
   model->temperature = bundle->temperature();
-  const PredictorOptions options = EngineOf(settings);
-  SCANLINE_ASSIGN_OR_RETURN(model->engine, ResolveEngine(options));
-  model->make_predictor = [bundle, options] { return Predictor::Create(bundle, options); };
+  SCANLINE_ASSIGN_OR_RETURN(const Engines engines, ResolveEngines(settings));
+  model->engine = engines.first;
+  model->devices = engines.devices;
+  model->make_predictor = [bundle, settings, devices = engines.devices](int worker) {
+    const std::string& device = devices[static_cast<size_t>(worker) % devices.size()];
+    return Predictor::Create(bundle, EngineOf(settings, device));
+  };
   return model;
 }
 
@@ -55,7 +94,7 @@ absl::StatusOr<ModelPtr> LoadModel(const std::string& folder, const Settings& se
 }
 
 absl::StatusOr<std::vector<ModelPtr>> LoadModels(const Settings& settings) {
-  SCANLINE_RETURN_IF_ERROR(ResolveEngine(EngineOf(settings)).status());
+  SCANLINE_RETURN_IF_ERROR(ResolveEngines(settings).status());
   std::vector<std::string> folders = settings.models;
   if (folders.empty()) {
     SCANLINE_ASSIGN_OR_RETURN(const std::string folder,

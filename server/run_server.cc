@@ -63,8 +63,9 @@ void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duratio
   LogInfo(
       "ready grpc_port=%d ops_port=%d models=%s device=%s kernel=%s precision=%s threads=%d "
       "seconds=%.3f",
-      app.grpc_port(), app.ops_port(), names, engine.device, engine.kernel, engine.precision,
-      engine.threads, absl::ToDoubleSeconds(took));
+      app.grpc_port(), app.ops_port(), names, absl::StrJoin(models.front()->devices, ","),
+      engine.kernel, engine.precision, engine.threads, absl::ToDoubleSeconds(took));
+  if (!engine.note.empty()) LogInfo("%s", engine.note);
   const bool blind = std::any_of(models.begin(), models.end(), [](const ModelPtr& model) {
     return model->tasks().detect && !model->find_people;
   });

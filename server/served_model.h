@@ -19,9 +19,10 @@ namespace scanline {
 struct ServedModel {
   ModelConfig config;
   std::string weights_sha256;
-  EngineInfo engine;      // of its predictors
-  float temperature = 0;  // of TextMatch.score; 0: takes no texts
-  std::function<absl::StatusOr<std::unique_ptr<Predictor>>()> make_predictor;
+  EngineInfo engine;                           // of its predictors; of the first worker's
+  std::vector<std::string> devices = {"cpu"};  // of the workers, one each where they are GPUs
+  float temperature = 0;                       // of TextMatch.score; 0: takes no texts
+  std::function<absl::StatusOr<std::unique_ptr<Predictor>>(int worker)> make_predictor;
   PersonFinder find_people;  // null: actions are detected of given boxes alone
 
   std::string name() const;       // "models/tagger-24"

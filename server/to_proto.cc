@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "model/classify.h"
 #include "model/match.h"
 #include "server/detections.h"
@@ -250,7 +251,7 @@ void ToProto(const ServedModel& model, v1::Model::State state, v1::Model* messag
   message->set_tokens_per_clip(static_cast<uint32_t>(model.tokens_per_view()));
   message->set_weights_sha256(model.weights_sha256);
   message->set_precision(model.engine.precision);
-  message->set_device(model.engine.device);
+  message->set_device(absl::StrJoin(model.devices, ","));
   message->set_kernel(model.engine.kernel);
   // Of a model without classes those of what people do.
   const bool of_people = config.classify.labels.empty() && config.detect.has_value();

@@ -39,8 +39,8 @@ Clip WarmUpClip(const ModelConfig& config) {
   return clip;
 }
 
-absl::StatusOr<std::unique_ptr<Predictor>> MakeWarm(const ServedModel& model) {
-  SCANLINE_ASSIGN_OR_RETURN(std::unique_ptr<Predictor> predictor, model.make_predictor());
+absl::StatusOr<std::unique_ptr<Predictor>> MakeWarm(const ServedModel& model, int worker) {
+  SCANLINE_ASSIGN_OR_RETURN(std::unique_ptr<Predictor> predictor, model.make_predictor(worker));
   const Clip clip = WarmUpClip(model.config);
   const Cancel never;
   PredictItem item{.clip = &clip, .cancel = &never, .tasks = model.tasks()};
@@ -54,10 +54,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakeWarm(const ServedModel& model) {
   return predictor;
 }
 
-absl::StatusOr<Predictors> MakeAll(const std::vector<ModelPtr>& models) {
+absl::StatusOr<Predictors> MakeAll(const std::vector<ModelPtr>& models, int worker) {
   Predictors predictors;
   for (const ModelPtr& model : models) {
-    SCANLINE_ASSIGN_OR_RETURN(predictors[model.get()], MakeWarm(*model));
+    SCANLINE_ASSIGN_OR_RETURN(predictors[model.get()], MakeWarm(*model, worker));
   }
   return predictors;
 }
@@ -66,7 +66,7 @@ absl::StatusOr<Predictors> MakeAll(const std::vector<ModelPtr>& models) {
 
 WorkerPool::WorkerPool(int workers, std::vector<ModelPtr> models, Batcher* queue, Run run)
     : workers_(workers), models_(std::move(models)), queue_(queue), run_(std::move(run)) {
-  for (int i = 0; i < workers_; ++i) threads_.emplace_back([this] { RunWorker(); });
+  for (int i = 0; i < workers_; ++i) threads_.emplace_back([this, i] { RunWorker(i); });
 }
 
 WorkerPool::~WorkerPool() {
@@ -86,8 +86,8 @@ void WorkerPool::Report(const absl::Status& status) {
   reported_.notify_all();
 }
 
-void WorkerPool::RunWorker() {
-  const absl::StatusOr<Predictors> predictors = MakeAll(models_);
+void WorkerPool::RunWorker(int worker) {
+  const absl::StatusOr<Predictors> predictors = MakeAll(models_, worker);
   if (!predictors.ok()) return Report(predictors.status());
   Report(absl::OkStatus());
   while (true) {

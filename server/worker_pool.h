@@ -32,7 +32,7 @@ class WorkerPool {
   int busy() const { return busy_.load(std::memory_order_relaxed); }
 
  private:
-  void RunWorker();
+  void RunWorker(int worker);
   void Report(const absl::Status& status);
 
   const int workers_;

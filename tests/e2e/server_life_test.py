@@ -40,6 +40,11 @@ def test_settings_errors_exit_with_2_and_say_why(tmp_path):
                             (("--config", str(tmp_path / "none.toml")), "none.toml"),
                             (("--lame-duck", "nan"), "lame-duck"),
                             (("--kernel", "foo"), "kernel foo is not known; expected auto or"),
+                            (("--precision", "fp8"), "expected auto, fp32 or bf16"),
+                            (("--kernel", "avx2", "--precision", "bf16"), "bf16"),
+                            (("--device", "tpu"), "device tpu"),
+                            (("--device", "cuda:99"), "device cuda:99"),
+                            (("--device", "cpu,cpu"), "each once, found cpu,cpu"),
                             (("--model", str(MODEL), "--model", str(MODEL)),
                              "two models are called models/tagger24@1.0.0"),
                             (("--upload-dir", str(tmp_path / "none")), "--upload-dir, found"),
@@ -114,6 +119,24 @@ def test_operations_pages_and_figures():
         assert server.metric("scanline_ready") == 1
         assert server.metric("process_resident_memory_bytes") > 1e6
         assert handled(server, "AnalyzeClip") == {"OK": 3, "InvalidArgument": 1}
+
+
+def test_what_passes_run_on_is_said_and_threads_change_no_bit():
+    logits = []
+    for threads in ("1", "2", "3"):
+        with running("--threads", threads, "--device", "cpu", "--kernel", "scalar",
+                     "--workers", "1") as server:
+            assert f"device=cpu kernel=scalar precision=fp32 threads={threads}" in server.log()
+            model = server.models.GetModel(pb.GetModelRequest(), timeout=10).model
+            assert (model.device, model.kernel, model.precision) == ("cpu", "scalar", "fp32")
+            assert server.metric('scanline_engine_info{device="cpu",kernel="scalar",'
+                                 'model="models/tagger24@1.0.0",precision="fp32",'
+                                 f'threads="{threads}"}}') == 1
+            assert server.metric("scanline_workers") == 1
+            answer = server.video.AnalyzeClip(
+                classify_request(CLIP, include_logits=True, top_k=100), timeout=50)
+            logits.append({c.class_index: c.logit for c in answer.result.classes})
+    assert logits[0] and logits[0] == logits[1] == logits[2]
 
 
 def test_connections_that_send_no_request_delay_no_probe():

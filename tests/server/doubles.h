@@ -163,7 +163,7 @@ inline std::shared_ptr<ServedModel> NewModel(const std::string& name,
   model->config.frame_spec.sampling.frames = 2;
   model->config.frame_spec.size = 4;
   model->config.classify.labels = {"a", "b", "c"};
-  model->make_predictor = [before]() -> absl::StatusOr<std::unique_ptr<Predictor>> {
+  model->make_predictor = [before](int) -> absl::StatusOr<std::unique_ptr<Predictor>> {
     return std::make_unique<SumPredictor>(3, before);
   };
   return model;

@@ -433,9 +433,9 @@ std::vector<Row> LoadRows() {
        [] {
          testing::Gate gate;
          auto model = std::make_shared<ServedModel>(*testing::MakeModel("m"));
-         model->make_predictor = [&gate, make = model->make_predictor] {
+         model->make_predictor = [&gate, make = model->make_predictor](int worker) {
            gate.Wait();
-           return make();
+           return make(worker);
          };
          Running server(testing::StartApp(
              TestSettings(), {model}, [](const Request&) { return testing::MakeClip(1); },

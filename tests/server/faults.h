@@ -35,8 +35,8 @@ class FaultyPredictor final : public Predictor {
 inline ModelPtr WithFault(const ServedModel& model, const absl::Status& fault) {
   auto faulty = std::make_shared<ServedModel>(model);
   faulty->make_predictor = [make = model.make_predictor,
-                            fault]() -> absl::StatusOr<std::unique_ptr<Predictor>> {
-    auto real = make();
+                            fault](int worker) -> absl::StatusOr<std::unique_ptr<Predictor>> {
+    auto real = make(worker);
     if (!real.ok()) return real.status();
     return std::make_unique<FaultyPredictor>(*std::move(real), fault);
   };

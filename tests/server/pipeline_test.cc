@@ -70,7 +70,7 @@ TEST(Pipeline, RefusesBeforeTheModelIsReadyAndWhenDraining) {
 TEST(Pipeline, AModelThatCannotStartIsAnErrorOfWaitReady) {
   Metrics metrics;
   auto model = std::make_shared<ServedModel>();
-  model->make_predictor = []() -> absl::StatusOr<std::unique_ptr<Predictor>> {
+  model->make_predictor = [](int) -> absl::StatusOr<std::unique_ptr<Predictor>> {
     return MakeError(Reason::kBundleInvalid, "tensor head.weight is missing");
   };
   Pipeline pipeline(OneThreadEach(), ModelTable({model}), DecodeFirstByte, &metrics);
