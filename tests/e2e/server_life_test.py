@@ -132,7 +132,7 @@ def test_what_passes_run_on_is_said_and_threads_change_no_bit():
             assert server.metric('scanline_engine_info{device="cpu",kernel="scalar",'
                                  'model="models/tagger24@1.0.0",precision="fp32",'
                                  f'threads="{threads}"}}') == 1
-            assert server.metric("scanline_workers") == 1
+            assert server.metric("scanline_workers ") == 1
             answer = server.video.AnalyzeClip(
                 classify_request(CLIP, include_logits=True, top_k=100), timeout=50)
             logits.append({c.class_index: c.logit for c in answer.result.classes})
