@@ -1,5 +1,6 @@
 #include "client/cli/ava_csv.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -14,7 +15,8 @@
 namespace scanline::cli {
 namespace {
 
-constexpr size_t kBoxFields = 6;  // video, seconds and the four sides
+constexpr size_t kBoxFields = 6;   // video, seconds and the four sides
+constexpr double kOutside = 0.01;  // that a side may be and is moved to the edge; AVA has such
 
 // Reads the fields of one record, and remembers the first thing wrong.
 class Row {
@@ -51,13 +53,24 @@ class Row {
   AvaAction Action() {
     AvaAction row;
     row.frame = Frame();
-    row.x_min = Number(2, "x_min");
-    row.y_min = Number(3, "y_min");
-    row.x_max = Number(4, "x_max");
-    row.y_max = Number(5, "y_max");
+    row.x_min = Side(2, "x_min");
+    row.y_min = Side(3, "y_min");
+    row.x_max = Side(4, "x_max");
+    row.y_max = Side(5, "y_max");
     row.action = Action(kBoxFields);
-    if (row.x_max < row.x_min) Inverted("x", 2);
-    if (row.y_max < row.y_min) Inverted("y", 3);
+    if (row.x_max < row.x_min) WrongOrder("x", "no less", 2);
+    if (row.y_max < row.y_min) WrongOrder("y", "no less", 3);
+    return row;
+  }
+
+  // Of a truth, which somebody must be able to find. As it is sent: in single precision.
+  AvaAction ActionWithSize() {
+    const AvaAction row = Action();
+    const auto has_length = [](double low, double high) {
+      return static_cast<float>(low) < static_cast<float>(high);
+    };
+    if (!has_length(row.x_min, row.x_max)) WrongOrder("x", "more", 2);
+    if (!has_length(row.y_min, row.y_max)) WrongOrder("y", "more", 3);
     return row;
   }
 
@@ -75,9 +88,17 @@ class Row {
   const absl::Status& status() const { return status_; }
 
  private:
-  void Inverted(absl::string_view axis, size_t field) {
+  double Side(size_t field, absl::string_view name) {
+    const double value = Number(field, name);
+    if (!(value >= -kOutside && value <= 1 + kOutside)) {
+      Wrong(name, "a number from 0 to 1 (of the picture, no pixels)", record_.fields[field]);
+    }
+    return std::clamp(value, 0.0, 1.0);
+  }
+
+  void WrongOrder(absl::string_view axis, absl::string_view how, size_t field) {
     Wrong(absl::StrCat(axis, "_max"),
-          absl::StrCat("no less than ", axis, "_min, which is ", record_.fields[field]),
+          absl::StrCat(how, " than ", axis, "_min, which is ", record_.fields[field]),
           record_.fields[field + 2]);
   }
 
@@ -124,7 +145,7 @@ absl::StatusOr<std::vector<AvaAction>> ParseAvaTruth(absl::string_view text,
     if (row.size() != kBoxFields + 1 && row.size() != kBoxFields + 2) {
       return row.WrongSize("video,seconds,x_min,y_min,x_max,y_max,action[,person]");
     }
-    truths.push_back(row.Action());
+    truths.push_back(row.ActionWithSize());
   }));
   return truths;
 }

@@ -10,9 +10,11 @@
 
 namespace scanline::cli {
 
-// The files of the AVA dataset and its challenge: CSV without a header. `what` names the text in
-// errors, which name the line too: what is no number, a box whose sides are the wrong way round (an
-// empty one is none), a time below 0, a score outside of 0..1.
+// The files of the AVA dataset and its challenge: CSV without a header, boxes in 0..1 of the
+// picture; what is outside of it by 0.01 or less is moved to its edge. `what` names the text in
+// errors, which name the line too: what is no number, a side further outside, sides the wrong way
+// round, a true box of no size (one that was found may have none), a time below 0, a score outside
+// of 0..1.
 
 // video, seconds, x_min, y_min, x_max, y_max, action[, person]. A row of video and seconds alone,
 // or whose action is empty, says that nobody does anything there, and is left out.

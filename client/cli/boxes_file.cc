@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/csv.h"
 #include "client/cli/spec.h"
@@ -74,8 +73,7 @@ absl::StatusOr<v1::BoundingBox> ParseBox(const CsvRecord& record, absl::string_v
 
 absl::StatusOr<std::vector<v1::BoundingBox>> ParseBoxes(absl::string_view text,
                                                         absl::string_view what) {
-  constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
-  auto records = ParseCsv(absl::StripPrefix(text, kByteOrderMark));
+  auto records = ParseCsv(text);
   if (!records.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(what, ", ", records.status().message()));
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/json.h"
 
@@ -46,6 +47,7 @@ absl::StatusOr<std::string> ParseField(absl::string_view text, size_t* at, int* 
 }  // namespace
 
 absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   std::vector<CsvRecord> records;
   int line = 1;
   for (size_t at = 0; at < text.size();) {

@@ -17,8 +17,9 @@ struct CsvRecord {
   std::vector<std::string> fields;
 };
 
-// The records of a text as RFC 4180 has them, with either line end; empty lines do not count. An
-// error names the line of a quote that is not closed, or that text follows.
+// The records of a text as RFC 4180 has them, with either line end; empty lines do not count, nor
+// does a byte order mark before the first. An error names the line of a quote that is not closed,
+// or that text follows.
 absl::StatusOr<std::vector<CsvRecord>> ParseCsv(absl::string_view text);
 
 // A number with as many digits as tell it from its neighbours, up to six.

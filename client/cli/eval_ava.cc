@@ -63,7 +63,7 @@ absl::StatusOr<Names> ParseActions(const std::string& text, const std::string& w
   Names names;
   std::map<int, int> lines;  // of each action
   int number = 0;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+  for (absl::string_view line : absl::StrSplit(absl::StripPrefix(text, "\xEF\xBB\xBF"), '\n')) {
     ++number;
     line = absl::StripSuffix(line, "\r");
     if (line.empty()) continue;

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
 namespace scanline::cli {
 namespace {
 
@@ -42,6 +46,42 @@ TEST(ParseAvaExclusions, AreKeyframes) {
   ASSERT_TRUE(excluded.ok()) << excluded.status();
   EXPECT_THAT(*excluded, ElementsAre(Pair("a", 902'000), Pair("b", 1000)));
   EXPECT_THAT(*ParseAvaExclusions("", "excluded.csv"), IsEmpty());
+}
+
+TEST(AvaCsv, MovesWhatIsJustOutsideOfThePictureToItsEdge) {
+  const auto truths = ParseAvaTruth("a,1,-0.001,-0.01,1.0004,1.01,1\n", "t.csv");
+  ASSERT_TRUE(truths.ok()) << truths.status();
+  EXPECT_EQ(truths->front().x_min, 0);
+  EXPECT_EQ(truths->front().y_min, 0);
+  EXPECT_EQ(truths->front().x_max, 1);
+  EXPECT_EQ(truths->front().y_max, 1);
+  const auto findings = ParseAvaFindings("a,1,-0.001,0,1.0004,0,1,0.5\n", "f.csv");
+  ASSERT_TRUE(findings.ok()) << findings.status() << ", and one of no size may be found";
+  EXPECT_EQ(findings->front().x_min, 0);
+  EXPECT_EQ(findings->front().x_max, 1);
+}
+
+TEST(AvaCsv, RefusesPixelsAndTrueBoxesOfNoSize) {
+  const auto message = [](const auto& parsed) { return std::string(parsed.status().message()); };
+  constexpr char kSides[] = ": expected a number from 0 to 1 (of the picture, no pixels), found ";
+  EXPECT_EQ(message(ParseAvaTruth("a,1,0,0,1,1,1\na,1,12,5,200,96,1\n", "t.csv")),
+            absl::StrCat("t.csv, line 2: x_min", kSides, "\"12\""));
+  EXPECT_EQ(message(ParseAvaFindings("a,1,0,-0.011,1,1,1,0.5\n", "f.csv")),
+            absl::StrCat("f.csv, line 1: y_min", kSides, "\"-0.011\""));
+  EXPECT_EQ(message(ParseAvaTruth("a,1,0.2,0,0.2,1,1\n", "t.csv")),
+            "t.csv, line 1: x_max: expected more than x_min, which is 0.2, found \"0.2\"");
+  EXPECT_THAT(message(ParseAvaTruth("a,1,0,1.001,1,1.004,1\n", "t.csv")),
+              HasSubstr("y_max: expected more than y_min"));
+  EXPECT_THAT(message(ParseAvaTruth("a,1,0.5,0,0.500000001,1,1\n", "t.csv")),
+              HasSubstr("x_max: expected more than x_min"))
+      << "it has no size in single precision";
+}
+
+TEST(AvaCsv, SkipsAByteOrderMark) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(ParseAvaTruth(mark + "a,1,0,0,1,1,1\n", "t.csv")->front().frame.first, "a");
+  EXPECT_EQ(ParseAvaFindings(mark + "a,1,0,0,1,1,1,1\n", "f.csv")->front().frame.first, "a");
+  EXPECT_THAT(*ParseAvaExclusions(mark + "a,1\n", "e.csv"), ElementsAre(Pair("a", 1000)));
 }
 
 TEST(AvaCsv, ErrorsNameFileLineAndField) {

@@ -81,7 +81,9 @@ TEST_F(EvalAva, JudgesTheNamedActionsOfTheKeyframesThatAreNotExcluded) {
       "t.csv", "a,1,0,0,1,1,1,7\na,2,0,0,1,1,1,7\na,1,0,0,1,1,2,7\na,1,0,0,1,1,5,7\nb,1\n");
   // Action 1: right at second 1, nothing at second 2. Action 2: not found. Action 5 is not judged.
   const std::string found = scratch_.Write("d.csv", "a,1,0,0,1,1,1,0.9\na,1,0,0,1,1,5,0.8\n");
-  const std::string actions = scratch_.Write("a.tsv", "1\twalk\t1\n2\trun\t1\n5\tsit\t0\n");
+  const std::string actions = scratch_.Write("a.tsv",
+                                             "\xEF\xBB\xBF"
+                                             "1\twalk\t1\n2\trun\t1\n5\tsit\t0\n");
   const Words words = {"--truth", truth, "--detections", found, "--actions", actions};
   const auto all = nlohmann::json::parse(Run(words).out);
   EXPECT_NEAR(all["frame_map"].get<double>(), 0.25, 1e-12);
