@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -25,11 +27,15 @@ struct Side {
   }
 };
 
+bool IsJudged(const AvaAction& row, const AvaOptions& options) {
+  return options.excluded.count(row.frame) == 0 &&
+         (options.actions.empty() || options.actions.count(row.action) != 0);
+}
+
 Side SideOf(absl::Span<const AvaAction> rows, const AvaOptions& options) {
   Side side;
   for (const AvaAction& row : rows) {
-    if (options.excluded.count(row.frame) != 0) continue;
-    if (!options.actions.empty() && options.actions.count(row.action) == 0) continue;
+    if (!IsJudged(row, options)) continue;
     side.Add(row.frame);
     ++side.actions[row.action];
   }
@@ -55,6 +61,39 @@ std::string Quoted(const std::string& video) { return absl::StrCat("\"", video, 
 
 std::string TextOf(const AvaFrame& frame) {
   return absl::StrCat(static_cast<double>(frame.second) / 1000, " s of ", Quoted(frame.first));
+}
+
+bool Overlap(const AvaAction& a, const AvaAction& b) {
+  return std::max(a.x_min, b.x_min) < std::min(a.x_max, b.x_max) &&
+         std::max(a.y_min, b.y_min) < std::min(a.y_max, b.y_max);
+}
+
+std::string TextOf(const AvaAction& row) {
+  return absl::StrCat("[", row.x_min, " ", row.y_min, " ", row.x_max, " ", row.y_max, "] at ",
+                      TextOf(row.frame));
+}
+
+// A warning where both have boxes at some keyframe, and none of one's overlaps one of the other's.
+std::optional<std::string> NoOverlap(const AvaFiles& files, absl::Span<const AvaAction> truths,
+                                     absl::Span<const AvaAction> findings,
+                                     const AvaOptions& options) {
+  std::map<AvaFrame, std::vector<const AvaAction*>> of_frame;
+  for (const AvaAction& row : truths) {
+    if (IsJudged(row, options)) of_frame[row.frame].push_back(&row);
+  }
+  std::optional<std::string> example;
+  for (const AvaAction& found : findings) {
+    const auto frame = IsJudged(found, options) ? of_frame.find(found.frame) : of_frame.end();
+    if (frame == of_frame.end()) continue;
+    for (const AvaAction* truth : frame->second) {
+      if (Overlap(*truth, found)) return std::nullopt;
+    }
+    if (example) continue;
+    example = absl::StrCat("no box of ", files.findings, " overlaps one of ", files.truth,
+                           " at the same keyframe: expected such as ",
+                           TextOf(*frame->second.front()), ", found ", TextOf(found));
+  }
+  return example;
 }
 
 size_t RowsOf(const Rows<std::string>& videos) {
@@ -108,6 +147,9 @@ absl::StatusOr<std::vector<std::string>> CheckAvaFit(const AvaFiles& files,
     warnings.push_back(absl::StrCat(files.findings, " has no action of ", files.truth,
                                     ": expected numbers such as ", happens.actions.begin()->first,
                                     ", found such as ", found.actions.begin()->first));
+  }
+  if (auto warning = NoOverlap(files, truths, findings, options)) {
+    warnings.push_back(*std::move(warning));
   }
   return warnings;
 }

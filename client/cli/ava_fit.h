@@ -19,7 +19,7 @@ struct AvaFiles {
 // Whether findings can be those of a truth with these rows and keyframes, as far as they are judged
 // (`options`). An error where they have no video in common: nothing could be right, and names are
 // most often spelt otherwise. Warnings, for a person: findings without rows, videos that only one
-// side has, no keyframe or no action in common.
+// side has, no keyframe or no action in common, no box that overlaps one of the other side.
 absl::StatusOr<std::vector<std::string>> CheckAvaFit(const AvaFiles& files,
                                                      absl::Span<const AvaAction> truths,
                                                      const std::set<AvaFrame>& keyframes,

@@ -64,6 +64,24 @@ TEST(CheckAvaFit, WarnsOfFindingsThatCannotBeRight) {
   EXPECT_THAT(Check({}, {Row("a", 902'000, 0)}).value(), IsEmpty());
 }
 
+TEST(CheckAvaFit, WarnsWhereNoBoxOverlapsOne) {
+  AvaAction left = Row("a", 1000, 1);
+  left.x_max = 0.5;
+  AvaAction right = Row("a", 1000, 1);
+  right.x_min = 0.5;
+  constexpr char kWarning[] =
+      "no box of d.csv overlaps one of t.csv at the same keyframe: expected such as [0 0 0.5 1] at "
+      "1 s of \"a\", found [0.5 0 1 1] at 1 s of \"a\"";
+  EXPECT_THAT(Check({left}, {right, right}).value(), ElementsAre(kWarning));
+  EXPECT_THAT(Check({left}, {right, Row("a", 2000, 1)}).value(), ElementsAre(kWarning))
+      << "what is found elsewhere says nothing";
+  EXPECT_THAT(Check({left}, {right, Row("a", 1000, 7)}).value(), IsEmpty());
+  AvaOptions options;
+  options.actions = {1};
+  EXPECT_THAT(Check({left}, {right, Row("a", 1000, 7)}, {}, options).value(), ElementsAre(kWarning))
+      << "action 7 is not judged";
+}
+
 TEST(CheckAvaFit, LooksAtWhatIsJudgedAlone) {
   AvaOptions options;
   options.actions = {1};

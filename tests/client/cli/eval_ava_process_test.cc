@@ -169,6 +169,18 @@ TEST_F(EvalAva, SaysWhyNothingIsFound) {
   EXPECT_EQ(nlohmann::json::parse(result.out)["frame_map"], 0.0);
 }
 
+TEST_F(EvalAva, SaysThatNoBoxOverlapsOne) {
+  const std::string truth = scratch_.Write("t.csv", "street,1,0,0,0.5,0.5,1\n");
+  const std::string found = scratch_.Write("d.csv", "street,1,0.5,0.5,1,1,1,0.9\n");
+  const ProcessResult result = Run({"--truth", truth, "--detections", found});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr(absl::StrCat("no box of ", found, " overlaps one of ", truth)));
+  const std::string pixels = scratch_.Write("p.csv", "street,1,0,0,160,96,1,0.9\n");
+  const ProcessResult refused = Run({"--truth", truth, "--detections", pixels});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("p.csv, line 1: x_max: expected a number from 0 to 1"));
+}
+
 TEST_F(EvalAva, SaysThatNothingIsJudged) {
   const std::string truth = scratch_.Write("t.csv", "a,1\n");
   const std::string found = scratch_.Write("d.csv", "");
