@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -64,10 +65,20 @@ std::optional<Part> PartOf(const absl::Status& status) {
   return part;
 }
 
-// Of a clip that was answered.
-Part PartOf(const Args& args, const v1::ClipResult& result) {
-  const double end = Seconds(result.sampling().source_duration());
-  return {args.start_seconds, std::min(end, args.end_seconds.value_or(end))};
+// When the server looked for people, in milliseconds.
+std::set<int64_t> LooksOf(const v1::ClipResult& result) {
+  std::set<int64_t> looks;
+  for (const auto& offset : result.sampling().keyframe_offsets()) {
+    looks.insert(Milliseconds(Seconds(offset)));
+  }
+  return looks;
+}
+
+std::string TextOf(const std::set<int64_t>& looks) {
+  if (looks.empty()) return "the server looked for people nowhere";
+  return absl::StrFormat("the server looked for people %d times from %.3f s to %.3f s",
+                         looks.size(), static_cast<double>(*looks.begin()) / kSecond,
+                         static_cast<double>(*looks.rbegin()) / kSecond);
 }
 
 // Each person of `video` once: the truth has a row for each thing that they do. Those of `part`
@@ -114,7 +125,7 @@ absl::Status SetInterval(const Args& args, const std::set<AvaFrame>& keyframes,
                                     [&](const AvaFrame& f) { return f.second % interval != 0; });
   if (missed == 0) return absl::OkStatus();
   SayOnError(absl::StrCat(missed, " of ", keyframes.size(), " keyframes of ", args.eval.truth,
-                          " are no multiple of --interval: nothing is found there"));
+                          " are no multiple of --interval: they are left out"));
   return absl::OkStatus();
 }
 
@@ -170,12 +181,12 @@ class Finder {
     absl::StatusOr<std::optional<v1::ClipResult>> result = Send(clip, all, on_sent);
     const std::optional<Part> part = args_.eval.true_boxes ? PartOf(result.status()) : std::nullopt;
     if (part) {
-      LeaveOut(clip.path, *part);
+      LeaveOutBeyond(clip.path, *part);
       result = Send(clip, part, on_sent);
     }
     if (result.ok() && result->has_value()) {
       found_[clip.place].detections = AtKeyframes(**result, clip.path, keyframes_);
-      if (!args_.eval.true_boxes) LeaveOut(clip.path, PartOf(args_, **result));
+      if (!args_.eval.true_boxes) LeaveOutBetween(clip.path, LooksOf(**result));
     } else if (!result.ok() && IsAboutTheClip(result.status())) {
       const MutexLock lock(mu_);
       skipped_[clip.path] = Sentence(ErrorOf(result.status()));
@@ -207,14 +218,25 @@ class Finder {
                     absl::Seconds(args_.timeout_seconds), on_sent);
   }
 
-  void LeaveOut(const std::string& video, const Part& part) {
+  // What `has` says no to, of the keyframes of `video`.
+  void LeaveOut(const std::string& video, const std::string& why,
+                const std::function<bool(int64_t)>& has) {
     const MutexLock lock(mu_);
     for (auto frame = keyframes_.lower_bound({video, std::numeric_limits<int64_t>::min()});
          frame != keyframes_.end() && frame->first == video; ++frame) {
-      if (part.Has(frame->second)) continue;
-      left_out_[*frame] =
-          absl::StrFormat("the clip is looked at from %.3f s to %.3f s", part.first, part.last);
+      if (!has(frame->second)) left_out_[*frame] = why;
     }
+  }
+
+  void LeaveOutBeyond(const std::string& video, const Part& part) {
+    LeaveOut(video,
+             absl::StrFormat("the clip is looked at from %.3f s to %.3f s", part.first, part.last),
+             [&](int64_t milliseconds) { return part.Has(milliseconds); });
+  }
+
+  void LeaveOutBetween(const std::string& video, const std::set<int64_t>& looks) {
+    LeaveOut(video, TextOf(looks),
+             [&](int64_t milliseconds) { return looks.count(milliseconds) > 0; });
   }
 
   const Args& args_;

@@ -21,7 +21,7 @@ struct AvaRun {
   std::string model;        // resource name
   std::string findings;     // rows for ParseAvaFindings, by video and time
   std::map<std::string, std::string> skipped;  // videos without an answer, and why
-  std::map<AvaFrame, std::string> left_out;    // keyframes that their clip does not have, and why
+  std::map<AvaFrame, std::string> left_out;    // keyframes that were not looked at, and why
 };
 
 // The clips of `folder` by their names without an end, as AVA's files name them. Errors: a folder

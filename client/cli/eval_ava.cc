@@ -35,7 +35,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Names = std::map<int, std::string>;  // of the actions that are judged
 
-// A keyframe of the truth that its clip does not have.
+// A keyframe of the truth that was not looked at.
 struct LeftOut {
   AvaFrame frame;
   int64_t rows = 0;  // of the truth
@@ -268,7 +268,7 @@ void SayWhatIsMissing(const Report& report) {
   int64_t rows = 0;
   for (const LeftOut& one : report.left_out) rows += one.rows;
   SayOnError(absl::StrCat(rows, " of ", report.rows, " rows of ", report.files.truth,
-                          " left out: their clips do not have these keyframes"));
+                          " left out: nothing was looked at there"));
 }
 
 int Fail(const absl::Status& status, int exit_code) {

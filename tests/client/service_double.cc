@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -107,6 +108,17 @@ void AddDetection(const v1::BoundingBox& box, const char* label, uint32_t index,
   action->set_score(0.9F);
 }
 
+// Within half a second, as the server does it: none in the half interval at either end.
+std::vector<int> LooksOf(const v1::DetectOptions& asked) {
+  if (!asked.has_keyframe_interval()) return {0, 120, 200};
+  const int interval = static_cast<int>(asked.keyframe_interval().seconds() * 1000 +
+                                        asked.keyframe_interval().nanos() / 1'000'000);
+  std::vector<int> looks;
+  for (int ms = interval; 2 * ms <= 2 * 500 - interval; ms += interval) looks.push_back(ms);
+  if (looks.empty()) looks.push_back(250);
+  return looks;
+}
+
 void AddDetections(const v1::DetectOptions& asked, const std::string& clip,
                    v1::ClipResult* result) {
   result->clear_classes();
@@ -114,9 +126,10 @@ void AddDetections(const v1::DetectOptions& asked, const std::string& clip,
     AddDetection(box, "running, fast", 2, asked.link_tracks(), result);
   }
   if (!asked.proposals().empty() || absl::StartsWith(clip, "nobody")) return;
+  const std::vector<int> looks = LooksOf(asked);
   for (const int i : {0, 1}) {
     v1::BoundingBox box;
-    Milliseconds(200 * i, box.mutable_time_offset());
+    Milliseconds(i == 0 ? looks.front() : looks.back(), box.mutable_time_offset());
     box.set_x_min(0.125F + 0.5F * static_cast<float>(i));
     box.set_x_max(box.x_min() + 0.25F);
     box.set_y_min(0.25F);
@@ -124,9 +137,9 @@ void AddDetections(const v1::DetectOptions& asked, const std::string& clip,
     AddDetection(box, "walking", 1, asked.link_tracks(), result);
   }
   Milliseconds(500, result->mutable_sampling()->mutable_source_duration());
-  for (const int frame : {0, 3, 5}) {
-    Milliseconds(40 * frame, result->mutable_sampling()->add_keyframe_offsets());
-    result->mutable_sampling()->add_keyframe_indices(static_cast<uint32_t>(frame));
+  for (const int ms : looks) {
+    Milliseconds(ms, result->mutable_sampling()->add_keyframe_offsets());
+    result->mutable_sampling()->add_keyframe_indices(static_cast<uint32_t>(ms / 40));
   }
 }
 

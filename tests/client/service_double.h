@@ -41,10 +41,11 @@ class ServiceDouble {
   // From now on requests with windows are FIELD_INVALID, as of a model that has its own. Before the
   // first call.
   void RefuseWindows();
-  // From now on the model has TASK_DETECT_ACTIONS: somebody who walks (0.9) from the left half at 0
-  // s to the right half at 0.2 s, track 1 where linked, and is not seen at 0.12 s (25 frames a
-  // second, to 0.5 s); of given boxes each one, who runs, at its time (0 without one); nobody in a
-  // clip that begins with "nobody". Before the first call.
+  // From now on the model has TASK_DETECT_ACTIONS: somebody who walks (0.9) from the left half at
+  // the first look to the right half at the last, track 1 where linked, and is not seen between (25
+  // frames a second, to 0.5 s; looks at 0, 0.12 and 0.2 s unless an interval is asked for, which
+  // leaves out half an interval at either end); of given boxes each one, who runs, at its time (0
+  // without one); nobody in a clip that begins with "nobody". Before the first call.
   void SetDetects();
   // Calls `hook` whenever a clip has arrived, before it is answered. Before the first call.
   void OnClip(std::function<void()> hook);

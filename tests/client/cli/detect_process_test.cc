@@ -163,34 +163,41 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
   scratch_.Write("broken.mp4", "no video");
   const std::string truth = scratch_.Write("truth.csv",
                                            "street,0,0.1,0.25,0.4,0.75,1\n"
-                                           "street,0.4,0,0,0.1,0.1,1\n"
+                                           "street,0.2,0.1,0.25,0.4,0.75,1\n"
+                                           "street,0.2,0,0,0.1,0.1,1\n"
                                            "street,7,0,0,0.1,0.1,1\n"
                                            "gone,0,0,0,0.1,0.1,1\n");
   const std::string folder = (scratch_ / "report");
   Words words = {"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""), "-o", folder};
   const ProcessResult result = Run(words);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err,
-              AllOf(HasSubstr("gone: no clip of this name in "), HasSubstr("1 of 2 clips skipped"),
-                    HasSubstr("street: 1 of the truth's keyframes left out, such as 7 s: the clip "
-                              "is looked at from 0.000 s to 0.500 s"),
-                    HasSubstr("1 of 4 rows of " + truth + " left out: their clips")));
+  EXPECT_THAT(
+      result.err,
+      AllOf(HasSubstr("gone: no clip of this name in "), HasSubstr("1 of 2 clips skipped"),
+            HasSubstr("street: 2 of the truth's keyframes left out, such as 0 s: the server "
+                      "looked for people 2 times from 0.200 s to 0.400 s"),
+            HasSubstr("2 of 5 rows of " + truth + " left out: nothing was looked at")));
   const v1::DetectOptions asked = server_.last_spec().detect();
-  EXPECT_EQ(asked.keyframe_interval().nanos(), 200'000'000) << "through 0, 0.4 and 1";
+  EXPECT_EQ(asked.keyframe_interval().nanos(), 200'000'000) << "through 0, 0.2 and 1";
   EXPECT_EQ(asked.top_k(), 0U) << "all actions";
-  // What was found at second 0.2, where the truth says nothing, does not count.
-  EXPECT_EQ(scratch_.Read("report/detections.csv"), "street,0,0.125,0.25,0.375,0.75,1,0.9\n");
+  // What was found at second 0.4, where the truth says nothing, does not count.
+  EXPECT_EQ(scratch_.Read("report/detections.csv"), "street,0.2,0.125,0.25,0.375,0.75,1,0.9\n");
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_NEAR(json["frame_map"].get<double>(), 0.5, 1e-12);
   EXPECT_EQ(json["videos"], 2);
+  EXPECT_EQ(json["keyframes"], 1) << "that were looked at";
   ASSERT_EQ(json["skipped"].size(), 1U);
   EXPECT_EQ(json["skipped"][0]["video"], "gone");
-  ASSERT_EQ(json["left_out"].size(), 1U);
-  EXPECT_EQ(json["left_out"][0]["seconds"], 7.0);
+  ASSERT_EQ(json["left_out"].size(), 2U);
+  EXPECT_EQ(json["left_out"][0]["seconds"], 0.0);
+  EXPECT_EQ(json["left_out"][1]["seconds"], 7.0);
   EXPECT_EQ(scratch_.Read("report/summary.json"), result.out);
 
   words.insert(words.end(), {"--interval", "0.3"});
-  EXPECT_THAT(Run(words).err, HasSubstr("2 of 4 keyframes of " + truth + " are no multiple"));
+  const ProcessResult off = Run(words);
+  EXPECT_EQ(off.exit_code, 1);
+  EXPECT_THAT(off.err, AllOf(HasSubstr("2 of 4 keyframes of " + truth + " are no multiple"),
+                             HasSubstr("4 of 5 rows of " + truth + " left out")));
   EXPECT_EQ(server_.last_spec().detect().keyframe_interval().nanos(), 300'000'000);
 }
 
