@@ -1,11 +1,12 @@
 #include "client/cli/ava_run.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "client/cli/annotations.h"
+#include "client/cli/ava_true_boxes.h"
 #include "client/cli/clip_run.h"
 #include "client/cli/eval_run.h"
 #include "client/cli/inputs.h"
@@ -32,6 +34,7 @@ namespace {
 
 constexpr int64_t kSecond = 1000;  // milliseconds
 constexpr int64_t kShortest = 100;
+constexpr size_t kBoxesOfARequest = 1000;  // the server's own limit, unless it is set to another
 
 int64_t Milliseconds(double seconds) { return std::llround(seconds * kSecond); }
 
@@ -81,24 +84,13 @@ std::string TextOf(const std::set<int64_t>& looks) {
                          static_cast<double>(*looks.rbegin()) / kSecond);
 }
 
-// Each person of `video` once: the truth has a row for each thing that they do. Those of `part`
-// alone, where it is known.
-void AddTrueBoxes(const std::vector<AvaAction>& truths, const std::string& video,
-                  const std::optional<Part>& part, v1::DetectOptions& detect) {
-  std::set<std::pair<int64_t, std::array<double, 4>>> boxes;
-  for (const AvaAction& row : truths) {
-    if (row.frame.first != video) continue;
-    if (part && !part->Has(row.frame.second)) continue;
-    boxes.insert({row.frame.second, {row.x_min, row.y_min, row.x_max, row.y_max}});
-  }
-  for (const auto& [milliseconds, sides] : boxes) {
-    v1::BoundingBox& box = *detect.add_proposals();
-    SetSeconds(static_cast<double>(milliseconds) / kSecond, box.mutable_time_offset());
-    box.set_x_min(static_cast<float>(sides[0]));
-    box.set_y_min(static_cast<float>(sides[1]));
-    box.set_x_max(static_cast<float>(sides[2]));
-    box.set_y_max(static_cast<float>(sides[3]));
-  }
+// Whether a request had more boxes than the server takes; that limit is its own.
+bool IsOfTooManyBoxes(const absl::Status& status) {
+  const ClientError error = ErrorOf(status);
+  const std::map<std::string, std::string> facts(error.metadata.begin(), error.metadata.end());
+  const auto field = facts.find("field");
+  return error.reason == ReasonName(Reason::kFieldInvalid) && field != facts.end() &&
+         field->second == "spec.detect.proposals";
 }
 
 // What was found at the keyframes that the truth has; of others it says nothing.
@@ -177,26 +169,20 @@ class Finder {
 
   absl::Status Ask(const EvalClip& clip, const OnSent& on_sent) {
     found_[clip.place].name = clip.path;
-    const std::optional<Part> all;
-    absl::StatusOr<std::optional<v1::ClipResult>> result = Send(clip, all, on_sent);
-    const std::optional<Part> part = args_.eval.true_boxes ? PartOf(result.status()) : std::nullopt;
-    if (part) {
-      LeaveOutBeyond(clip.path, *part);
-      result = Send(clip, part, on_sent);
-    }
-    if (result.ok() && result->has_value()) {
-      found_[clip.place].detections = AtKeyframes(**result, clip.path, keyframes_);
-      if (!args_.eval.true_boxes) LeaveOutBetween(clip.path, LooksOf(**result));
-    } else if (!result.ok() && IsAboutTheClip(result.status())) {
+    const absl::Status status =
+        args_.eval.true_boxes ? AskForTrueBoxes(clip, on_sent) : AskForPeople(clip, on_sent);
+    if (!status.ok() && IsAboutTheClip(status)) {
+      found_[clip.place].detections.clear();
       const MutexLock lock(mu_);
-      skipped_[clip.path] = Sentence(ErrorOf(result.status()));
+      skipped_[clip.path] = Sentence(ErrorOf(status));
     }
-    return result.status();
+    return status;
   }
 
   void Finish(AvaRun& run) {
     const MutexLock lock(mu_);
     run.findings = formats::ToAvaCsv(found_);
+    run.names = std::move(names_);
     run.skipped.merge(skipped_);
     for (auto& [frame, why] : left_out_) {
       if (run.skipped.count(frame.first) == 0) run.left_out.emplace(frame, std::move(why));
@@ -204,18 +190,58 @@ class Finder {
   }
 
  private:
-  // None: there is nobody to ask about.
-  absl::StatusOr<std::optional<v1::ClipResult>> Send(const EvalClip& clip,
-                                                     const std::optional<Part>& part,
-                                                     const OnSent& on_sent) const {
-    v1::AnalysisSpec spec = spec_;
-    if (args_.eval.true_boxes) {
-      AddTrueBoxes(truths_, clip.path, part, *spec.mutable_detect());
-      // The server would look for people.
-      if (spec.detect().proposals().empty()) return std::nullopt;
+  absl::Status AskForPeople(const EvalClip& clip, const OnSent& on_sent) {
+    SCANLINE_ASSIGN_OR_RETURN(const v1::ClipResult result, Send(clip, spec_, on_sent));
+    Take(clip, result);
+    LeaveOutBetween(clip.path, LooksOf(result));
+    return absl::OkStatus();
+  }
+
+  // Nothing is sent where there is nobody to ask about: the server would look for people.
+  absl::Status AskForTrueBoxes(const EvalClip& clip, const OnSent& on_sent) {
+    std::vector<v1::BoundingBox> left = TrueBoxesOf(truths_, clip.path);
+    std::optional<Part> part;
+    size_t most = kBoxesOfARequest;
+    while (!left.empty()) {
+      const size_t count = BoxesOfARequest(left, most);
+      const auto end = left.begin() + static_cast<std::ptrdiff_t>(count);
+      v1::AnalysisSpec spec = spec_;
+      spec.mutable_detect()->mutable_proposals()->Assign(left.begin(), end);
+      const absl::StatusOr<v1::ClipResult> result = Send(clip, spec, on_sent);
+      if (result.ok()) {
+        Take(clip, *result);
+        left.erase(left.begin(), end);
+      } else if (!part && (part = PartOf(result.status()))) {
+        LeaveOutBeyond(clip.path, *part);
+        const auto is_beyond = [&](const v1::BoundingBox& box) {
+          return !part->Has(Milliseconds(Seconds(box.time_offset())));
+        };
+        left.erase(std::remove_if(left.begin(), left.end(), is_beyond), left.end());
+      } else if (count > 1 && IsOfTooManyBoxes(result.status())) {
+        most = count / 2;
+      } else {
+        return result.status();
+      }
     }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<v1::ClipResult> Send(const EvalClip& clip, const v1::AnalysisSpec& spec,
+                                      const OnSent& on_sent) const {
     return SendClip(clip.file, *session_.client, session_.limits, spec,
                     absl::Seconds(args_.timeout_seconds), on_sent);
+  }
+
+  void Take(const EvalClip& clip, const v1::ClipResult& result) {
+    std::vector<formats::Detection> found = AtKeyframes(result, clip.path, keyframes_);
+    const MutexLock lock(mu_);
+    for (const formats::Detection& detection : found) {
+      for (const formats::ScoredClass& action : detection.classes) {
+        names_.emplace(action.id, action.label);
+      }
+    }
+    std::vector<formats::Detection>& all = found_[clip.place].detections;
+    std::move(found.begin(), found.end(), std::back_inserter(all));
   }
 
   // What `has` says no to, of the keyframes of `video`.
@@ -247,6 +273,7 @@ class Finder {
   std::vector<formats::DetectedVideo> found_;
   Mutex mu_;
   std::map<std::string, std::string> skipped_ ABSL_GUARDED_BY(mu_);
+  std::map<int, std::string> names_ ABSL_GUARDED_BY(mu_);
   std::map<AvaFrame, std::string> left_out_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -17,9 +17,10 @@ namespace scanline::cli {
 
 // A server's detections in the clips of a truth.
 struct AvaRun {
-  int exit_code = kExitOk;  // of what ended the run before its time, else kExitOk
-  std::string model;        // resource name
-  std::string findings;     // rows for ParseAvaFindings, by video and time
+  int exit_code = kExitOk;           // of what ended the run before its time, else kExitOk
+  std::string model;                 // resource name
+  std::string findings;              // rows for ParseAvaFindings, by video and time
+  std::map<int, std::string> names;  // of the actions that were found, as the model has them
   std::map<std::string, std::string> skipped;  // videos without an answer, and why
   std::map<AvaFrame, std::string> left_out;    // keyframes that were not looked at, and why
 };

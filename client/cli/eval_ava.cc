@@ -33,7 +33,7 @@ namespace scanline::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Names = std::map<int, std::string>;  // of the actions that are judged
+using Names = std::map<int, std::string>;  // of actions
 
 // A keyframe of the truth that was not looked at.
 struct LeftOut {
@@ -45,7 +45,7 @@ struct LeftOut {
 struct Report {
   Args::Eval files;
   AvaScores scores;
-  Names names;
+  Names names;        // of --actions, else the model's
   std::string model;  // resource name; empty: the detections were there before
   std::map<std::string, std::string> skipped;  // videos without an answer, and why
   size_t videos = 0;                           // with those
@@ -125,6 +125,7 @@ absl::StatusOr<int> Find(const Args& args, const Terminal& terminal, Interrupt& 
   if (run.exit_code != kExitOk) return run.exit_code;
   SCANLINE_RETURN_IF_ERROR(render::WriteFileWhole(report.files.detections, run.findings));
   report.model = std::move(run.model);
+  report.names = std::move(run.names);
   report.skipped = std::move(run.skipped);
   std::set<std::string> videos;
   for (const AvaFrame& frame : truth.keyframes) videos.insert(frame.first);

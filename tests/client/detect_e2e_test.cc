@@ -198,6 +198,34 @@ TEST_F(DetectEndToEnd, EvalAvaRunsTheServerOverAFolder) {
             static_cast<int>(boxes.size() * kMotions.size()));
 }
 
+// Beside a server of at most three boxes a request, of which two are at each of eight keyframes.
+TEST_F(DetectEndToEnd, EvalAvaIsTheSameInSeveralRequests) {
+  const TrueBox box = BoxesOfTheCard()[0];
+  std::string rows;
+  for (int i = 1; i <= 8; ++i) {
+    absl::StrAppend(&rows, box.video(), ",", i * 0.1, ",0.1,0.1,0.6,0.7,1\n");
+    absl::StrAppend(&rows, box.video(), ",", i * 0.1, ",0.3,0.2,0.9,0.9,2\n");
+  }
+  absl::StrAppend(&rows, box.video(), ",99,0.3,0.2,0.9,0.9,2\n");
+  const std::string truth = scratch_.Write("truth.csv", rows);
+  const auto eval = [&](const std::string& server, const std::string& folder) {
+    return testing::RunProcess({SCANLINE_BIN_DIR "/scanline", "eval", "ava", "--truth", truth,
+                                "--clips", kClips, "--true-boxes", "-o", (scratch_ / folder),
+                                "--server", server});
+  };
+  const RealServer narrow({"--max-boxes=3"});
+  ASSERT_TRUE(narrow.ready());
+  const ProcessResult whole = eval(server_.host_port(), "whole");
+  const ProcessResult split = eval(narrow.host_port(), "split");
+  EXPECT_EQ(whole.exit_code, 1) << whole.err;
+  EXPECT_EQ(split.exit_code, 1) << split.err;
+  EXPECT_THAT(split.err, HasSubstr("1 of 17 rows of " + truth + " left out"));
+  const std::string found = scratch_.Read("whole/detections.csv");
+  EXPECT_EQ(testing::CountLines(found), static_cast<int>(16 * kMotions.size()));
+  EXPECT_EQ(scratch_.Read("split/detections.csv"), found);
+  EXPECT_EQ(Json::parse(split.out)["actions"][0]["label"], kMotions[0]);
+}
+
 TEST_F(DetectEndToEnd, EvalAvaLeavesOutATruthBeyondTheClipAlone) {
   const TrueBox box = BoxesOfTheCard()[0];
   const std::string truth = TruthOf({box});

@@ -24,11 +24,13 @@ namespace {
 constexpr uint64_t kInlineLimit = 4 << 20;
 constexpr uint64_t kUploadLimit = 64 << 20;
 
-grpc::Status Error(grpc::StatusCode code, const std::string& reason, const std::string& message) {
+grpc::Status Error(grpc::StatusCode code, const std::string& reason, const std::string& message,
+                   const std::string& field = "") {
   google::rpc::ErrorInfo info;
   info.set_reason(reason);
   info.set_domain("scanline");
   (*info.mutable_metadata())["who"] = "double";
+  if (!field.empty()) (*info.mutable_metadata())["field"] = field;
   google::rpc::Status details;
   details.set_code(code);
   details.set_message(message);
@@ -149,10 +151,8 @@ class Videos final : public v1::VideoService::Service {
                            v1::AnalyzeClipResponse* response) override {
     const int attempt = Enter(request->spec());
     if (on_clip) on_clip();
-    const grpc::Status status =
-        refuses_windows && request->spec().sampling().has_window()
-            ? Error(grpc::INVALID_ARGUMENT, "FIELD_INVALID", "sampling.window: not of this model")
-            : Reply(context, request->content(), attempt, response);
+    grpc::Status status = Refused(request->spec());
+    if (status.ok()) status = Reply(context, request->content(), attempt, response);
     for (const int task : request->spec().tasks()) {
       if (!status.ok()) continue;
       if (task == v1::TASK_EMBED) {
@@ -220,6 +220,7 @@ class Videos final : public v1::VideoService::Service {
 
   std::function<void()> on_clip;
   bool refuses_windows = false;
+  int most_boxes = 1000;
   mutable std::mutex mu_;
   int attempts_ = 0;
   int under_way_ = 0;
@@ -228,6 +229,17 @@ class Videos final : public v1::VideoService::Service {
   UploadSeen last_upload_;
 
  private:
+  grpc::Status Refused(const v1::AnalysisSpec& spec) const {
+    if (refuses_windows && spec.sampling().has_window()) {
+      return Error(grpc::INVALID_ARGUMENT, "FIELD_INVALID", "sampling.window: not of this model");
+    }
+    if (spec.detect().proposals_size() > most_boxes) {
+      return Error(grpc::INVALID_ARGUMENT, "FIELD_INVALID", "too many boxes",
+                   "spec.detect.proposals");
+    }
+    return grpc::Status::OK;
+  }
+
   int Enter(const v1::AnalysisSpec& spec) {
     const std::lock_guard<std::mutex> lock(mu_);
     last_spec_ = spec;
@@ -347,6 +359,8 @@ void ServiceDouble::SetEmbeds() { impl_->models.embeds = true; }
 void ServiceDouble::OnClip(std::function<void()> hook) { impl_->videos.on_clip = std::move(hook); }
 
 void ServiceDouble::RefuseWindows() { impl_->videos.refuses_windows = true; }
+
+void ServiceDouble::SetMostBoxes(int most) { impl_->videos.most_boxes = most; }
 
 void ServiceDouble::SetDetects() { impl_->models.detects = true; }
 

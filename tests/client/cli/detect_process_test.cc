@@ -201,6 +201,37 @@ TEST_F(Detect, EvalAvaFindsInAFolderAtTheTruthsTimes) {
   EXPECT_EQ(server_.last_spec().detect().keyframe_interval().nanos(), 300'000'000);
 }
 
+// Six boxes, two at a keyframe: one request with all, which is refused, then one a keyframe.
+TEST_F(Detect, EvalAvaAsksForMoreTrueBoxesThanARequestTakes) {
+  server_.SetMostBoxes(2);
+  std::string rows;
+  for (const char* time : {"0.1", "0.2", "0.3"}) {
+    absl::StrAppend(&rows, "street,", time, ",0,0,0.25,1,2\nstreet,", time, ",0.5,0,0.75,1,2\n");
+  }
+  const ProcessResult result =
+      Run({"eval", "ava", "--truth", scratch_.Write("truth.csv", rows), "--clips", (scratch_ / ""),
+           "--true-boxes", "-o", (scratch_ / "report")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(server_.attempts(), 4);
+  EXPECT_NEAR(json["frame_map"].get<double>(), 1, 1e-12);
+  EXPECT_EQ(json["actions"][0]["truths"], 6);
+  EXPECT_EQ(json["actions"][0]["detections"], 6);
+  EXPECT_EQ(json["actions"][0]["label"], "running, fast") << "as the model names it";
+  EXPECT_TRUE(json["skipped"].empty());
+}
+
+TEST_F(Detect, EvalAvaSkipsAVideoWhereTheServerTakesNoBoxAtAll) {
+  server_.SetMostBoxes(0);
+  const std::string truth = scratch_.Write(
+      "truth.csv", "street,0.1,0,0,0.25,1,2\nstreet,0.1,0.5,0,0.75,1,2\nstreet,0.2,0,0,1,1,2\n");
+  const ProcessResult result = Run({"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""),
+                                    "--true-boxes", "-o", (scratch_ / "report")});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("too many boxes"));
+  EXPECT_EQ(server_.attempts(), 2) << "of three boxes and of one";
+}
+
 TEST_F(Detect, Exit2WhereNoClipIsNamedAsInTheTruth) {
   const std::string truth = scratch_.Write("truth.csv", "street.mp4,0,0.1,0.25,0.4,0.75,1\n");
   EXPECT_THAT(Refused({"eval", "ava", "--truth", truth, "--clips", (scratch_ / ""), "-o",
