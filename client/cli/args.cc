@@ -124,6 +124,7 @@ void AddDetectFlags(CLI::App& app, Args& a) {
   app.add_option("--boxes", a.detect.boxes);
   app.add_option("--min-score", a.min_score)->check(NumberCheck("a score from 0 to 1", 0, true, 1));
   app.add_option("--top-k", a.detect.top_k)
+      ->default_str(absl::StrCat(Args::Detect::kTopActions))
       ->check(NumberCheck("a number from 0 to 10000", 0, true, 10000));
   app.add_flag("--tracks", a.detect.tracks);
   app.add_flag("--include-logits", a.include_logits);

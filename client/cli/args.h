@@ -53,10 +53,11 @@ struct Args {
 
   // Of `detect`, whose clips are `inputs`.
   struct Detect {
+    static constexpr int kTopActions = 3;
     double interval_seconds = 0;
     std::string boxes;  // a CSV file of people's boxes; empty: the server finds them
     double min_person_score = 0;
-    int top_k = 3;  // actions a person
+    std::optional<int> top_k;  // actions a person; unset: kTopActions, of an AVA file all
     bool tracks = false;
   };
   Detect detect;

@@ -12,6 +12,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/inputs.h"
 #include "client/cli/save.h"
+#include "client/cli/save_name.h"
 #include "client/cli/session.h"
 #include "client/cli/spec.h"
 #include "client/cli/text_width.h"
@@ -37,6 +38,22 @@ std::unique_ptr<ClipFormat> MakeFormat(const Args& args, const Terminal& termina
   return MakeDetectTable(look, args.detect.tracks);
 }
 
+// The judges of AVA's files rank all actions; without --top-k such a file has them, and whatever
+// else the run gives the best ones.
+bool SavesAllActions(const Args& args) {
+  return !args.detect.top_k &&
+         std::any_of(args.save.begin(), args.save.end(),
+                     [](const std::string& file) { return SaveAsOf(file) == SaveAs::kAvaCsv; });
+}
+
+void KeepTopActions(v1::ClipResult& result) {
+  for (v1::ActionDetection& detection : *result.mutable_detections()) {
+    auto& actions = *detection.mutable_classes();  // Best first.
+    const int most = std::min(actions.size(), Args::Detect::kTopActions);
+    actions.DeleteSubrange(most, actions.size() - most);
+  }
+}
+
 int Refuse(const absl::Status& status) {
   SayOnError(status.message());
   return kExitUsage;
@@ -52,6 +69,8 @@ int RunDetect(const Args& args, const Terminal& terminal, Interrupt& interrupt) 
   const absl::Status can_save = CheckSave(args, files);
   if (!can_save.ok()) return Refuse(can_save);
   v1::AnalysisSpec spec = DetectSpecOf(args);
+  const bool all_actions = SavesAllActions(args);
+  if (all_actions) spec.mutable_detect()->set_top_k(0);
   if (!args.detect.boxes.empty()) {
     const auto boxes = ReadBoxes(args.detect.boxes);
     if (!boxes.ok()) return Refuse(boxes.status());
@@ -65,8 +84,9 @@ int RunDetect(const Args& args, const Terminal& terminal, Interrupt& interrupt) 
   ClipRun run(args, terminal, interrupt, static_cast<int>(files.size()),
               MakeFormat(args, terminal, files, session->model));
   std::optional<v1::ClipResult> answer;  // of the one input
-  const auto keep = [&](const absl::StatusOr<v1::ClipResult>& result) {
+  const auto keep = [&](absl::StatusOr<v1::ClipResult>& result) {
     if (!args.save.empty() && result.ok()) answer = *result;
+    if (all_actions && result.ok()) KeepTopActions(*result);
   };
   SendClips(args, interrupt, *session, files, spec, run, keep);
   const int exit_code = run.Finish();

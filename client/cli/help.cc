@@ -73,7 +73,8 @@ Answer
   --format F             auto, table, ndjson, json, csv [table on a terminal]
   --include-logits       too, in JSON
   --save FILE            of one INPUT, as often as needed: .mp4, .webm, a sheet
-                         .png, .ass, .vtt, AVA's .csv, COCO .json, CVAT .xml
+                         .png, .ass, .vtt, COCO .json, CVAT .xml, AVA's .csv
+                         (of all actions, unless --top-k is given)
   --force                replace FILE
 Run
   --start S, --end S     only this part;  --allow-partial  of damaged clips too

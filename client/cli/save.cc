@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <thread>
@@ -76,8 +77,10 @@ absl::Status PlaceOnFrames(const Timeline& timeline, formats::DetectedVideo& vid
 // One clip being shown in several files.
 class Saver {
  public:
-  Saver(const std::string& input, const Annotations& annotations, const Cancel& cancel)
-      : input_(input), all_(annotations), cancel_(cancel) {}
+  // `most_actions`: of a person in COCO and CVAT files.
+  Saver(const std::string& input, const Annotations& annotations, size_t most_actions,
+        const Cancel& cancel)
+      : input_(input), all_(annotations), most_actions_(most_actions), cancel_(cancel) {}
 
   absl::Status Write(const std::string& file) const {
     switch (*SaveAsOf(file)) {
@@ -144,6 +147,9 @@ class Saver {
     video.name = fs::path(input_).filename().native();
     video.keyframes = all_.looks;
     video.detections = all_.found;
+    for (formats::Detection& found : video.detections) {
+      if (found.classes.size() > most_actions_) found.classes.resize(most_actions_);
+    }
     SCANLINE_ASSIGN_OR_RETURN(const auto first, Frames({0}, kFullSize));
     video.width = first[0].width;
     video.height = first[0].height;
@@ -156,6 +162,7 @@ class Saver {
 
   const std::string& input_;
   const Annotations& all_;
+  const size_t most_actions_;
   const Cancel& cancel_;
 };
 
@@ -208,7 +215,9 @@ int Save(const Args& args, Interrupt& interrupt, const std::string& input,
   interrupt.WatchFlag();
   const Cancel cancel;
   const CancelOnFlag watch(interrupt.raised(), cancel);
-  const Saver saver(input, annotations, cancel);
+  const size_t most_actions =
+      args.detect.top_k ? std::numeric_limits<size_t>::max() : Args::Detect::kTopActions;
+  const Saver saver(input, annotations, most_actions, cancel);
   for (const std::string& file : args.save) {
     const absl::Status status = saver.Write(file);
     if (status.ok()) continue;

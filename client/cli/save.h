@@ -17,7 +17,8 @@ namespace scanline::cli {
 absl::Status CheckSave(const Args& args, const std::vector<std::string>& inputs);
 
 // Writes `annotations` of the clip `input` as each of args.save, each whole or not at all; says
-// what keeps it from that. To the exit code.
+// what keeps it from that. AVA files have all actions of `annotations`, COCO and CVAT without
+// args.detect.top_k the best kTopActions. To the exit code.
 int Save(const Args& args, Interrupt& interrupt, const std::string& input,
          const Annotations& annotations);
 

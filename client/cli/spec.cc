@@ -51,7 +51,7 @@ v1::AnalysisSpec DetectSpecOf(const Args& args) {
   if (a.interval_seconds > 0) SetSeconds(a.interval_seconds, detect.mutable_keyframe_interval());
   detect.set_min_score(static_cast<float>(args.min_score));
   detect.set_min_person_score(static_cast<float>(a.min_person_score));
-  detect.set_top_k(static_cast<uint32_t>(a.top_k));
+  detect.set_top_k(static_cast<uint32_t>(a.top_k.value_or(Args::Detect::kTopActions)));
   detect.set_link_tracks(a.tracks);
   return spec;
 }

@@ -168,6 +168,7 @@ TEST_F(DetectEndToEnd, EvalAvaReadsWhatDetectSaves) {
   const ProcessResult saved =
       Run({"detect", kClips + "/" + box.file, "--boxes", file, "--save", found});
   ASSERT_EQ(saved.exit_code, 0) << saved.err;
+  EXPECT_EQ(testing::CountLines(scratch_.Read("found.csv")), static_cast<int>(kMotions.size()));
   const ProcessResult result =
       Run({"eval", "ava", "--truth", TruthOf({box}), "--detections", found});
   ASSERT_EQ(result.exit_code, 0) << result.err;

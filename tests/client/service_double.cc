@@ -159,6 +159,7 @@ class Videos final : public v1::VideoService::Service {
         AddVectors(request->content().size(), response->mutable_result());
       } else if (task == v1::TASK_DETECT_ACTIONS) {
         AddDetections(request->spec().detect(), request->content(), response->mutable_result());
+        AddActions(request->spec().detect(), response->mutable_result());
       }
     }
     const std::lock_guard<std::mutex> lock(mu_);
@@ -221,6 +222,7 @@ class Videos final : public v1::VideoService::Service {
   std::function<void()> on_clip;
   bool refuses_windows = false;
   int most_boxes = 1000;
+  int actions = 1;
   mutable std::mutex mu_;
   int attempts_ = 0;
   int under_way_ = 0;
@@ -229,6 +231,19 @@ class Videos final : public v1::VideoService::Service {
   UploadSeen last_upload_;
 
  private:
+  void AddActions(const v1::DetectOptions& asked, v1::ClipResult* result) const {
+    const int most = asked.top_k() == 0 ? actions : std::min<int>(actions, asked.top_k());
+    for (v1::ActionDetection& detection : *result->mutable_detections()) {
+      while (detection.classes_size() < most) {
+        const int place = detection.classes_size();
+        v1::ClassScore* const action = detection.add_classes();
+        action->set_class_index(static_cast<uint32_t>(place + 10));
+        action->set_label("other");
+        action->set_score(0.5F / static_cast<float>(place));
+      }
+    }
+  }
+
   grpc::Status Refused(const v1::AnalysisSpec& spec) const {
     if (refuses_windows && spec.sampling().has_window()) {
       return Error(grpc::INVALID_ARGUMENT, "FIELD_INVALID", "sampling.window: not of this model");
@@ -359,6 +374,8 @@ void ServiceDouble::SetEmbeds() { impl_->models.embeds = true; }
 void ServiceDouble::OnClip(std::function<void()> hook) { impl_->videos.on_clip = std::move(hook); }
 
 void ServiceDouble::RefuseWindows() { impl_->videos.refuses_windows = true; }
+
+void ServiceDouble::SetActions(int count) { impl_->videos.actions = count; }
 
 void ServiceDouble::SetMostBoxes(int most) { impl_->videos.most_boxes = most; }
 

@@ -47,6 +47,8 @@ class ServiceDouble {
   // leaves out half an interval at either end); of given boxes each one, who runs, at its time (0
   // without one); nobody in a clip that begins with "nobody". Before the first call.
   void SetDetects();
+  // From now on people do `count` things, of which 0.9 is the surest. Before the first call.
+  void SetActions(int count);
   // From now on a request of more boxes is FIELD_INVALID. Before the first call.
   void SetMostBoxes(int most);
   // Calls `hook` whenever a clip has arrived, before it is answered. Before the first call.

@@ -143,6 +143,8 @@ TEST(ParseArgs, TakesWhatIsToBeDetectedAndSaved) {
   const v1::AnalysisSpec plain = DetectSpecOf(Accepted({"detect", "a.mp4"}));
   EXPECT_FALSE(plain.detect().has_keyframe_interval());
   EXPECT_EQ(plain.detect().top_k(), 3U);
+  const auto printed = Parse({"detect", "--print-config"});
+  EXPECT_THAT(std::get<Reply>(printed).out, HasSubstr("top-k = 3  # default\n"));
 
   EXPECT_THAT(Accepted({"classify", "a.mp4", "--save", "x.vtt"}).save, ElementsAre("x.vtt"));
   EXPECT_THAT(Refused({"detect"}), HasSubstr("no INPUT"));

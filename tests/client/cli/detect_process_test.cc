@@ -11,6 +11,7 @@
 #include "tests/client/render/made_clip.h"
 #include "tests/client/render/picture.h"
 #include "tests/client/service_double.h"
+#include "tests/support/files.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
 
@@ -147,6 +148,28 @@ TEST_F(Detect, NumbersTheFramesOfASlowClipAsADecoderCountsThem) {
   EXPECT_THAT(cvat, HasSubstr("<size>8</size>"));
   EXPECT_THAT(cvat, HasSubstr("<box frame=\"7\" outside=\"0\""));
   EXPECT_THAT(cvat, ::testing::Not(HasSubstr("frame=\"8\""))) << "there is no such frame";
+}
+
+TEST_F(Detect, ItsAvaFileHasAllActionsUnlessTopKIsGiven) {
+  server_.SetActions(5);
+  const std::string csv = (scratch_ / "a.csv"), coco = (scratch_ / "a.json");
+  Words words = {"detect", clip_, "--save", csv, "--save", coco, "--format", "ndjson"};
+  const auto shown = [](const ProcessResult& result) {
+    return nlohmann::json::parse(result.out)["result"]["detections"][1]["classes"].size();
+  };
+  EXPECT_EQ(shown(Run(words)), 3U);
+  EXPECT_EQ(server_.last_spec().detect().top_k(), 0U);
+  EXPECT_EQ(testing::CountLines(scratch_.Read("a.csv")), 2 * 5);
+  EXPECT_EQ(nlohmann::json::parse(scratch_.Read("a.json"))["annotations"].size(), 2U * 3);
+
+  words.insert(words.end(), {"--force", "--top-k", "4"});
+  EXPECT_EQ(shown(Run(words)), 4U);
+  EXPECT_EQ(server_.last_spec().detect().top_k(), 4U);
+  EXPECT_EQ(testing::CountLines(scratch_.Read("a.csv")), 2 * 4);
+  EXPECT_EQ(nlohmann::json::parse(scratch_.Read("a.json"))["annotations"].size(), 2U * 4);
+
+  EXPECT_EQ(shown(Run({"detect", clip_, "--force", "--save", coco, "--format", "ndjson"})), 3U);
+  EXPECT_EQ(server_.last_spec().detect().top_k(), 3U) << "no AVA file is asked for";
 }
 
 TEST_F(Detect, ItsAvaFileIsReadByEvalAva) {
