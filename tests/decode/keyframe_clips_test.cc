@@ -78,7 +78,7 @@ TEST(Keyframes, TheWatchersTimeIsNoDecodingTime) {
   const auto unwatched = DecodeClip(Pedestrians(), spec, {}, Cancel());
   ASSERT_TRUE(unwatched.ok()) << unwatched.status();
   DecodeOptions options;
-  options.limits.max_cpu_seconds = 0.5 + 3 * unwatched->stats.cpu_seconds;
+  options.limits.max_cpu_seconds = 0.1 + 3 * unwatched->stats.cpu_seconds;
   double watched = 0;
   const auto clip =
       DecodeClipWatched(Pedestrians(), spec, options, Cancel(), [&](const FullFrame& frame) {
