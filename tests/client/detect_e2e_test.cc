@@ -204,7 +204,7 @@ TEST_F(DetectEndToEnd, EvalAvaIsTheSameInSeveralRequests) {
   const TrueBox box = BoxesOfTheCard()[0];
   std::string rows;
   for (int i = 1; i <= 8; ++i) {
-    absl::StrAppend(&rows, box.video(), ",", i * 0.1, ",0.1,0.1,0.6,0.7,1\n");
+    absl::StrAppend(&rows, box.video(), ",", i * 0.1, ",-0.001,0.1,0.6,1.0004,1\n");
     absl::StrAppend(&rows, box.video(), ",", i * 0.1, ",0.3,0.2,0.9,0.9,2\n");
   }
   absl::StrAppend(&rows, box.video(), ",99,0.3,0.2,0.9,0.9,2\n");
