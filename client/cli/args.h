@@ -140,6 +140,7 @@ struct Args {
   int top_k = 5;
   double min_score = 0;
   bool include_logits = false;
+  bool allow_partial = false;
   int frames = 0;
   double sample_rate_hz = 0;
   double start_seconds = 0;
@@ -148,7 +149,6 @@ struct Args {
   double window_stride_seconds = 0;
   int temporal_views = 0;
   int spatial_views = 0;
-  bool allow_partial = false;
   double timeout_seconds = 60;  // an input
   int jobs = 4;
   bool fail_fast = false;
