@@ -50,6 +50,12 @@ def search(result):
             "them from memory takes")
 
 
+def service(result):
+    engine = sorted(result["service_clips_per_s"])[len(result["service_clips_per_s"]) // 2]
+    return (f"{result['what']}: {engine:.1f} clips a second, {result['median_ratio']:.2f} of the "
+            f"engine's (`{result['kernel']}`, {result['precision']})")
+
+
 def text(result):
     layers = max(result["layers"], key=int)
     speed = result["layers"][layers]["texts_per_second"]["scanline"]
@@ -58,7 +64,8 @@ def text(result):
             f"{times['16']:.1f} times PyTorch eager")
 
 
-OTHERS = {"decode": decode, "detect": detect, "search": search, "text": text}
+OTHERS = {"decode": decode, "detect": detect, "search": search, "service": service,
+          "text": text}
 
 
 def source(result):

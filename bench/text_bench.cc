@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cancel.h"
-#include "model/team.h"
+#include "base/team.h"
 #include "model/tensor_ops.h"
 #include "model/text/caption_cleanup.h"
 #include "model/text/text_encoder.h"

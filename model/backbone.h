@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/team.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 #include "model/mixer.h"
 #include "model/packed_mixer.h"
 #include "model/pass_times.h"
 #include "model/patches.h"
-#include "model/team.h"
 #include "model/weights.h"
 
 namespace scanline {

@@ -4,11 +4,11 @@
 #include <deque>
 #include <vector>
 
+#include "base/team.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 #include "model/packed_mixer.h"
 #include "model/pass_times.h"
-#include "model/team.h"
 
 namespace scanline {
 

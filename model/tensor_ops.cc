@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "model/team.h"
+#include "base/team.h"
 
 namespace scanline {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace scanline {
 
-class Team;  // model/team.h
+class Team;  // base/team.h
 
 // out = x w^T + bias. The same inputs at the same addresses give the same bits.
 struct Gemm {

@@ -12,9 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/team.h"
 #include "model/heads.h"
 #include "model/patches.h"
-#include "model/team.h"
 #include "model/tensor_ops.h"
 #include "tests/model/generator.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/team.h"
 #include "model/packed_mixer.h"
-#include "model/team.h"
 #include "tests/support/generator.h"
 
 namespace scanline::bench {

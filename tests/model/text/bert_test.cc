@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "model/team.h"
+#include "base/team.h"
 #include "model/tensor_ops.h"
 #include "model/text/bert_layers.h"
 #include "model/text/linear.h"

@@ -1,4 +1,4 @@
-#include "model/team.h"
+#include "base/team.h"
 
 namespace scanline {
 namespace {

@@ -1,0 +1,71 @@
+#include "base/team.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+namespace scanline::testing {
+namespace {
+
+TEST(Team, RunsOnEveryThreadOnceAndWaitsForAll) {
+  for (int size : {1, 2, 3, 7}) {
+    Team team(size);
+    ASSERT_EQ(team.size(), size);
+    std::vector<int> calls(static_cast<size_t>(size));  // Plain: the team orders the accesses.
+    constexpr int kRounds = 300;
+    for (int round = 0; round < kRounds; ++round) {
+      team.Run([&](int rank) { ++calls[rank]; });
+      ASSERT_EQ(std::accumulate(calls.begin(), calls.end(), 0), size * (round + 1)) << size;
+    }
+    EXPECT_EQ(std::count(calls.begin(), calls.end(), kRounds), size);
+  }
+}
+
+TEST(Team, ForEachTakesEveryItemOnce) {
+  Team team(3);
+  for (int count : {0, 1, 2, 3, 64, 1000}) {
+    std::vector<int> taken(static_cast<size_t>(count));
+    std::vector<int> by(3);
+    team.ForEach(count, [&](int item, int rank) {
+      ++taken[item];
+      ++by[rank];
+    });
+    EXPECT_EQ(std::count(taken.begin(), taken.end(), 1), count);
+    EXPECT_EQ(std::accumulate(by.begin(), by.end(), 0), count);
+  }
+}
+
+// What a thread wrote before the barrier the others read after it.
+TEST(Team, ABarrierInsideARunSeparatesItsPhases) {
+  constexpr int kSize = 4;
+  constexpr int kPhases = 200;
+  Team team(kSize);
+  Barrier barrier(kSize);
+  std::vector<int> written(kSize);
+  std::vector<int> wrong(kSize);
+  team.Run([&](int rank) {
+    for (int phase = 1; phase <= kPhases; ++phase) {
+      written[rank] = phase;
+      barrier.Wait();
+      wrong[rank] += kSize - static_cast<int>(std::count(written.begin(), written.end(), phase));
+      barrier.Wait();
+    }
+  });
+  EXPECT_EQ(std::accumulate(wrong.begin(), wrong.end(), 0), 0);
+}
+
+TEST(Team, SleepsBetweenCallsAndWakesUp) {
+  Team team(2);
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // Longer than it spins.
+    int calls[2] = {};
+    team.Run([&](int rank) { ++calls[rank]; });
+    EXPECT_EQ(calls[0] + calls[1], 2);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // And goes home from its sleep.
+}
+
+}  // namespace
+}  // namespace scanline::testing
