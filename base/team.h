@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -10,14 +11,16 @@ namespace scanline {
 
 // Waits for `parties` threads, again and again. Spins for a moment, since a forward pass meets
 // hundreds of times, then sleeps: on a shared machine the thread that is waited for may not be
-// running, and a spinning one would take its place.
+// running, and a spinning one would take its place. More parties than cores do not spin at all.
 class Barrier {
  public:
-  explicit Barrier(int parties) : parties_(parties) {}
+  explicit Barrier(int parties);
   void Wait();
+  void Expect(int parties) { parties_.store(parties); }  // of the round under way
 
  private:
-  const int parties_;
+  std::atomic<int> parties_;
+  const int spins_;
   std::atomic<int> arrived_{0};
   std::atomic<uint32_t> round_{0};
 };
@@ -25,14 +28,15 @@ class Barrier {
 // The threads of one forward pass: the caller and `size() - 1` of its own, asleep between calls.
 class Team {
  public:
+  // Throws std::system_error where a thread cannot be made.
   explicit Team(int size);
   ~Team();
   Team(const Team&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-  // body(rank) on every thread, rank 0 being the caller; returns when all have returned. `body`
-  // must not throw. Not reentrant.
+  // body(rank) on every thread, rank 0 being the caller; returns when all have returned, and then
+  // throws the first of what they threw. Not reentrant.
   void Run(const std::function<void(int)>& body);
 
   // body(item, rank) for every item of [0, count), whichever thread is free.
@@ -40,11 +44,15 @@ class Team {
 
  private:
   void Serve(int rank);
+  void Call(int rank);
+  void SendHome();
 
   Barrier start_;
   Barrier end_;
   const std::function<void(int)>* body_ = nullptr;  // none: go home
   std::atomic<int> next_{0};
+  std::atomic<bool> thrown_{false};
+  std::exception_ptr exception_;      // of who set thrown_
   std::vector<std::thread> threads_;  // last: they use all of the above
 };
 

@@ -54,9 +54,14 @@ std::shared_ptr<const PackedBackbone> PackedBackbone::Of(const BackboneConfig& c
                                                          const Weights& weights,
                                                          const PassOptions& options) {
   // By where the weights are: those outlive every copy, so no two share an address.
-  using Key = std::tuple<const float*, Precision, bool>;
+  using Key = std::tuple<const float*, Precision, std::vector<float>>;
   static auto* const copies = new SharedCopies<Key, PackedBackbone>;
-  const Key key(weights.Data("norm_f.weight"), options.precision, options.pixels.has_value());
+  std::vector<float> pixels;
+  if (options.pixels) {
+    pixels.assign(options.pixels->mean.begin(), options.pixels->mean.end());
+    pixels.insert(pixels.end(), options.pixels->std.begin(), options.pixels->std.end());
+  }
+  const Key key(weights.Data("norm_f.weight"), options.precision, pixels);
   return copies->Get(key, [&] {
     auto packed = std::make_shared<PackedBackbone>();
     const auto length = static_cast<int>(PatchLength(config));

@@ -47,7 +47,7 @@ struct PackedBackbone {
 
 // Patches to tokens, one view at a time; sums, states, norms and the residual stream in fp32. Keeps
 // pointers into `weights` and all the memory that a pass needs, sized for the largest pictures
-// seen: Run allocates none and is not reentrant.
+// seen: Run allocates none for tokens. It is not reentrant.
 //
 // Between two scans every tile of tokens goes through the end of one layer and the beginning of the
 // next while it is in the cache: gate, out_proj, residual, norm, in_proj.

@@ -124,8 +124,13 @@ class BundlePredictor : public Predictor {
   std::vector<absl::StatusOr<Prediction>> Predict(absl::Span<const PredictItem> items) override {
     std::vector<absl::StatusOr<Prediction>> results;
     results.reserve(items.size());
-    vision_.Expect(SightsOf(items));
-    for (const PredictItem& item : items) results.push_back(PredictOne(item));
+    const absl::Status expected = NoThrow([&] {
+      vision_.Expect(SightsOf(items));
+      return absl::OkStatus();
+    });
+    for (const PredictItem& item : items) {
+      results.push_back(expected.ok() ? PredictOne(item) : expected);
+    }
     return results;
   }
 

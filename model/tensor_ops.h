@@ -31,7 +31,6 @@ void UseThreads(int threads);
 void UseTeam(Team* team);
 
 // body(begin, end) over pieces of [0, count); every piece but the last is a multiple of `grain`.
-// `body` must not throw.
 void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
 
 }  // namespace scanline

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -55,7 +56,8 @@ absl::Status WritePortFile(const std::string& path, const App& app) {
   return absl::UnavailableError(absl::StrCat("cannot write --port-file ", path));
 }
 
-void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duration took) {
+void LogReady(const App& app, const Settings& settings, const std::vector<ModelPtr>& models,
+              absl::Duration took) {
   const std::string names = absl::StrJoin(models, ",", [](std::string* out, const ModelPtr& m) {
     absl::StrAppend(out, m->full_name());
   });
@@ -66,6 +68,12 @@ void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duratio
       app.grpc_port(), app.ops_port(), names, absl::StrJoin(models.front()->devices, ","),
       engine.kernel, engine.precision, engine.threads, absl::ToDoubleSeconds(took));
   if (!engine.note.empty()) LogInfo("%s", engine.note);
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int running = engine.threads * std::max(1, settings.workers);
+  if (engine.device == "cpu" && cores > 0 && running > cores) {
+    LogWarning("%d threads run forward passes on %d cores: --workers times --threads is too much",
+               running, cores);
+  }
   const bool blind = std::any_of(models.begin(), models.end(), [](const ModelPtr& model) {
     return model->tasks().detect && !model->find_people;
   });
@@ -137,7 +145,7 @@ int Serve(const Settings& settings, const ModelLoader& load_models) {
     LogError("%s", std::string(status.message()));
     return kExitFailed;
   }
-  LogReady(**app, *models, absl::Now() - begin);
+  LogReady(**app, settings, *models, absl::Now() - begin);
   SayWhere(**app, settings);
   while (!WaitSignal(signals, absl::Hours(1))) {
   }

@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads) AddNormKernel(const AddNorm op) {
 int LaunchAddNorm(const AddNorm& op, CUstream_st* stream) {
   const bool in_place = op.residual_out == op.residual;
   if (op.batch < 0 || op.rows < 1 || op.rows > op.length || op.dim < 4 || op.dim % 4 != 0 ||
-      op.dim > 1024 || (in_place && (op.from != nullptr || op.rows != op.length))) {
+      op.dim > kMaxNormDim || (in_place && (op.from != nullptr || op.rows != op.length))) {
     return cudaErrorInvalidValue;
   }
   if (op.batch == 0) return cudaSuccess;

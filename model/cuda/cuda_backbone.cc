@@ -175,6 +175,9 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
     SCANLINE_RETURN_IF_ERROR(memory.Reserve(bytes));
     SCANLINE_RETURN_IF_ERROR(CudaStatus(
         cudaMemcpy(memory.get(), from, bytes, cudaMemcpyHostToDevice), "copying to the device"));
+    // The engine's streams do not wait for the legacy one, and from pageable memory the copy may
+    // still be under way.
+    SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(nullptr), "copying to the device"));
     return std::shared_ptr<const uint8_t>(memory.Take());
   }
 

@@ -26,6 +26,7 @@ inline constexpr size_t SizeOf(Element type) { return type == Element::kFloat32 
 
 inline constexpr int kConvWidth = 4;
 inline constexpr int kMostRank = 64;  // of dt
+inline constexpr int kMaxNormDim = 1024;
 
 // Rank of dt in memory: columns of dt_proj and rows of x_proj are filled up with zeros to this.
 inline constexpr int PaddedRank(int rank) { return (rank + 15) / 16 * 16; }
@@ -70,7 +71,7 @@ struct Embed {
 
 // residual_out = residual + x, out = norm(residual_out) * weight + bias, for the first `rows` rows
 // of each sequence. With `from`, row i of a sequence is made of its row from[i]: a change of scan
-// order. dim is a multiple of 4, up to 1024.
+// order. dim is a multiple of 4, up to kMaxNormDim.
 struct AddNorm {
   Element out_type = Element::kBfloat16;
   int batch = 0;

@@ -52,6 +52,8 @@ class DeviceMemory {
     SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&made, bytes), "cudaMalloc"));
     memory_.reset(static_cast<uint8_t*>(made));
     SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaMemset(made, 0, bytes), "cudaMemset"));
+    // The engine's streams do not wait for the legacy one.
+    SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(nullptr), "cudaMemset"));
     bytes_ = bytes;
     return absl::OkStatus();
   }

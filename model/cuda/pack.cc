@@ -151,9 +151,13 @@ absl::Status CheckBackbone(const BackboneConfig& config) {
     return refuse(absl::StrCat("its width is ", config.d_inner(), ", expected a multiple of 16"));
   }
   // A row of a matrix product begins at 16 bytes.
-  if (config.embed_dim % 8 != 0 || config.embed_dim > 4096) {
+  if (PatchLength(config) % 8 != 0) {
     return refuse(
-        absl::StrCat("embed_dim is ", config.embed_dim, ", expected a multiple of 8 up to 4096"));
+        absl::StrCat("a patch has ", PatchLength(config), " values, expected a multiple of 8"));
+  }
+  if (config.embed_dim % 8 != 0 || config.embed_dim > kMaxNormDim) {
+    return refuse(absl::StrCat("embed_dim is ", config.embed_dim,
+                               ", expected a multiple of 8 up to ", kMaxNormDim));
   }
   return absl::OkStatus();
 }

@@ -1,9 +1,12 @@
 #include "base/team.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <new>
 #include <numeric>
 
 namespace scanline::testing {
@@ -66,6 +69,38 @@ TEST(Team, SleepsBetweenCallsAndWakesUp) {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(30));  // And goes home from its sleep.
 }
+
+TEST(Team, ThrowsOnTheCallersThreadWhatAnyThreadThrew) {
+  for (int who : {0, 1, 2}) {
+    Team team(3);
+    int finished = 0;
+    EXPECT_THROW(team.Run([&](int rank) {
+      if (rank == who) throw std::bad_alloc();
+    }),
+                 std::bad_alloc);
+    team.Run([&](int rank) { finished += rank == 0; });  // And goes on.
+    EXPECT_EQ(finished, 1);
+  }
+}
+
+// Sanitizers need more addresses than this leaves.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+[[noreturn]] void MakeATeamTooLargeForTheMemory() {
+  constexpr rlim_t kBytes = rlim_t{1} << 30;
+  const rlimit little{kBytes, kBytes};
+  setrlimit(RLIMIT_AS, &little);
+  try {
+    const Team team(100'000);
+  } catch (const std::exception&) {
+    std::_Exit(7);
+  }
+  std::_Exit(1);
+}
+
+TEST(Team, ThreadsThatCannotBeMadeCostTheTeamNotTheProcess) {
+  EXPECT_EXIT(MakeATeamTooLargeForTheMemory(), ::testing::ExitedWithCode(7), "");
+}
+#endif
 
 }  // namespace
 }  // namespace scanline::testing

@@ -337,7 +337,8 @@ TEST(CheckBackbone, NamesWhatTheKernelsDoNotTake) {
   EXPECT_NE(refused([](auto& c) { c.d_state = 5; }).find("d_state is 5"), std::string::npos);
   EXPECT_NE(refused([](auto& c) { c.dt_rank = 65; }).find("dt_rank is 65"), std::string::npos);
   EXPECT_NE(refused([](auto& c) { c.embed_dim = 20; }).find("40"), std::string::npos);
-  EXPECT_NE(refused([](auto& c) { c.embed_dim = 8192; }).find("8192"), std::string::npos);
+  EXPECT_NE(refused([](auto& c) { c.embed_dim = 1032; }).find("1032"), std::string::npos);
+  EXPECT_NE(refused([](auto& c) { c.patch = 14; }).find("588"), std::string::npos);
 }
 
 TEST(ToBf16, RoundsToNearestHalvesToEven) {
