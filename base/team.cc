@@ -12,7 +12,7 @@ void Pause() {
 }
 
 // A pause is 40 to 140 clocks: some tens of microseconds.
-constexpr int kSpins = 1500;
+constexpr int kSpins = 3000;
 
 }  // namespace
 

@@ -231,6 +231,16 @@ bool Backbone::SameOrder(int layer, int next) const {
   return LayerOrder(config_.scan_order, layer) == LayerOrder(config_.scan_order, next);
 }
 
+// On its way to the second-level cache while out_proj, which waits for no memory, is at work.
+void Backbone::PrefetchResidual(int tile) const {
+  constexpr ptrdiff_t kLine = 16;  // floats
+  const float* rows = residual_ + ptrdiff_t{tile} * kTileTokens * config_.embed_dim;
+  const ptrdiff_t floats = ptrdiff_t{mixer_.Count(tile)} * config_.embed_dim;
+  for (ptrdiff_t i = 0; i < floats; i += kLine) {
+    __builtin_prefetch(rows + i, /*for writing*/ 1, /*locality*/ 2);
+  }
+}
+
 // From the scan of a layer to the scan of the next one, whose order may be another.
 void Backbone::RunLayer(int layer, bool cls_only, BackboneTrace* trace) {
   const PackedMixer& weights = packed_->mixers[layer];
@@ -244,6 +254,7 @@ void Backbone::RunLayer(int layer, bool cls_only, BackboneTrace* trace) {
   mixer_.Scan(weights, cls_only && last);
   team_.ForEach(cls_only && last ? 1 : mixer_.tiles(), [&](int tile, int rank) {
     float* hidden = own_[rank].hidden;
+    PrefetchResidual(tile);
     mixer_.ProjectOut(weights, tile, hidden, rank);
     if (trace != nullptr) {
       const ptrdiff_t at = ptrdiff_t{tile} * kTileTokens * config_.embed_dim;

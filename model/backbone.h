@@ -99,6 +99,7 @@ class Backbone {
   void Move(ScanOrder from, ScanOrder to);
   void EnterLayer(int layer, int tile, const float* hidden, int rank);
   void AddNormRows(const Norm& norm, int tile, const float* hidden, float* out);
+  void PrefetchResidual(int tile) const;
   void FinalNorm(int rows);
   void RunLayer(int layer, bool last_of_cls, BackboneTrace* trace);
   std::vector<float> Copy(const float* rows) const;

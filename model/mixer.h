@@ -69,6 +69,7 @@ class Mixer {
   void WalkDirection(const Direction& direction, int rank, Barrier& barrier);
   void Convolve(const Direction& direction, int tile, int begin, int end) const;
   void ProjectX(const Direction& direction, int tile, int rank) const;
+  void Prefetch(int tile, int panel) const;
   void ScanPanels(const Direction& direction, int tile, bool first, int begin, int end,
                   int rank) const;
 

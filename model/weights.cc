@@ -1,5 +1,7 @@
 #include "model/weights.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <new>
@@ -11,9 +13,16 @@ namespace scanline {
 
 AlignedFloats AllocateFloats(size_t count) {
   constexpr size_t kLine = 64;
-  const size_t bytes = (count * sizeof(float) + kLine) / kLine * kLine;
-  auto* memory = static_cast<float*>(std::aligned_alloc(kLine, bytes));
+  constexpr size_t kHugePage = size_t{2} << 20;
+  // Long streams stop at every small page, for the prefetcher as for the page tables.
+  const bool huge = count * sizeof(float) >= 2 * kHugePage;
+  const size_t unit = huge ? kHugePage : kLine;
+  const size_t bytes = (count * sizeof(float) + unit) / unit * unit;
+  auto* memory = static_cast<float*>(std::aligned_alloc(unit, bytes));
   if (memory == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  if (huge) madvise(memory, bytes, MADV_HUGEPAGE);  // Where the system has none, small ones do.
+#endif
   return AlignedFloats(memory);
 }
 

@@ -37,6 +37,7 @@ void ConvInside(const ConvTile<float>& op, ptrdiff_t block, int begin, int end) 
     const float* x = op.x + block * kTileBlock + lane - (width - 1) * step;
     float* out = op.out + block * kTileBlock + lane;
     for (ptrdiff_t at = begin * ptrdiff_t{kBlock}; at < end * ptrdiff_t{kBlock}; at += kBlock) {
+      __builtin_prefetch(x + at + kTileBlock);  // as in the gate
       auto sum = bias;
 #pragma GCC unroll 8
       for (int k = 0; k < width; ++k) sum = Simd::Fma(taps[k], Simd::Load(x + at + k * step), sum);
@@ -83,8 +84,14 @@ void RunGateTile(const GateTile<float>& op) {
     const ptrdiff_t begin = block * kTileBlock;
     const ptrdiff_t end = begin + op.count * ptrdiff_t{kBlock};
     for (ptrdiff_t at = begin; at < end; at += Simd::kLanes) {
+      // The next block: a page of its own to the hardware's prefetchers.
+      __builtin_prefetch(op.forward + at + kTileBlock);
+      __builtin_prefetch(op.backward + at + kTileBlock);
       auto sum = Simd::Load(op.forward + at) + Simd::Load(op.backward + at);
-      if (op.z != nullptr) sum = sum * Silu<Simd>(table, Simd::Load(op.z + at));
+      if (op.z != nullptr) {
+        __builtin_prefetch(op.z + at + kTileBlock);
+        sum = sum * Silu<Simd>(table, Simd::Load(op.z + at));
+      }
       Simd::Store(op.out + at, sum);
     }
   }
