@@ -36,6 +36,14 @@ def ask(args):
     return json.loads(done.stdout)["result"]
 
 
+def engine(args):
+    """What the server's forward passes run on, as GetModel says."""
+    done = subprocess.run([args.client, "models", "--server", args.server], capture_output=True,
+                          text=True, check=True)
+    model = json.loads(done.stdout.splitlines()[0])
+    return {name: model[name] for name in ("device", "kernel", "precision")}
+
+
 def seconds(result, part):
     return float(result["timing"].get(part, "0s").removesuffix("s"))
 
@@ -64,7 +72,7 @@ def report(args, results, load):
         "changed_since_commit": bool(output_of("git", "status", "--porcelain",
                                                "--untracked-files=no")),
         "machine": machine(), "load_average_1_min_at_start": round(load, 1),
-        "model": median["model"], "runs": args.runs,
+        **engine(args), "model": median["model"], "runs": args.runs,
         "total_seconds": [round(seconds(result, "total"), 4) for result in results],
         "median_total_seconds": round(total, 4),
         "times_real_time": round(args.seconds / total, 2),
