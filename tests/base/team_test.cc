@@ -78,7 +78,9 @@ TEST(Team, ThrowsOnTheCallersThreadWhatAnyThreadThrew) {
       if (rank == who) throw std::bad_alloc();
     }),
                  std::bad_alloc);
-    team.Run([&](int rank) { finished += rank == 0; });  // And goes on.
+    team.Run([&](int rank) {  // And goes on.
+      if (rank == 0) ++finished;
+    });
     EXPECT_EQ(finished, 1);
   }
 }
