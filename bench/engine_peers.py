@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The work of scanline-engine-bench done by PyTorch on the CPU, or the matrix products of it alone.
+"""The work of scanline-engine-bench done by PyTorch, or the matrix products of it alone.
 
 Usage: engine_peers.py gemms|eager [--model tiny] [--frames 8] [--threads 2] [--runs 5]
+                       [--device cuda [--batch 1 --batch 8 ...]]
   gemms   at::linear of the shapes of every layer and of the patch embedding, over the whole
           sequence, fp32; and the same by oneDNN with weights laid out for it beforehand
   eager   the whole model, written from docs/models.md in plain PyTorch, with a scan in chunks; by
-          all threads, and by one alone
+          all threads, and by one alone; with --device cuda in batches under bf16 autocast, as it
+          is (eager) and captured in one CUDA graph (graph: what launching costs taken away)
 The model: tiny, small, middle (official shapes, weights by the generator of
 tests/data/reference/README.md), or a bundle's folder. Prints one JSON line: seconds of the wall and
 of all threads a clip, of every run; and, of eager, the class logits.
@@ -103,9 +105,8 @@ class Config:
         self.classes = len(self.stored["head.bias"])
 
     def tensor(self, name, *shape):
-        if self.stored is None:
-            return generate(name, shape)
-        return self.stored[name].reshape(shape)
+        made = generate(name, shape) if self.stored is None else self.stored[name].reshape(shape)
+        return made.to(torch.get_default_device())
 
 
 def read_safetensors(path):
@@ -134,31 +135,34 @@ class Direction:
         self.parts = (c.rank, c.state, c.state)
 
     def run(self, x):
-        """[length, inner] in scan order to y."""
+        """[batch, length, inner] in scan order to y."""
         width = self.conv_weight.shape[2]
-        u = functional.conv1d(functional.pad(x.t()[None], (width - 1, 0)), self.conv_weight,
-                              self.conv_bias, groups=x.shape[1])[0].t()
+        u = functional.conv1d(functional.pad(x.mT, (width - 1, 0)), self.conv_weight,
+                              self.conv_bias, groups=x.shape[2]).mT
         u = functional.silu(u)
-        dt, b, c = functional.linear(u, self.x_proj).split(self.parts, dim=1)
+        # Rows of all sequences: a product of three-dimensional ones would copy them first.
+        dt, b, c = functional.linear(u.flatten(0, 1), self.x_proj).split(self.parts, dim=1)
         delta = functional.softplus(functional.linear(dt, self.dt_weight, self.dt_bias))
-        return scan(u, delta, self.a, b, c) + self.d * u
+        delta, b, c = (v.unflatten(0, u.shape[:2]) for v in (delta, b, c))
+        with torch.autocast(x.device.type, enabled=False):
+            return scan(u.float(), delta.float(), self.a, b.float(), c.float()) + self.d * u
 
 
 def scan(u, delta, a, b, c):
-    """h = exp(delta a) h + delta b u, y = c h, [length, inner], in chunks of CHUNK tokens.
+    """h = exp(delta a) h + delta b u, y = c h, [batch, length, inner], in chunks of CHUNK tokens, fp32.
 
-    All chunks go side by side, token by token, from a state of zero; then the states go from chunk
+    All chunks of all sequences go side by side, token by token, from a state of zero; then the states go from chunk
     to chunk; then what each chunk began with is added, decayed by the exponential of a sum, which
     cannot overflow.
     """
-    length, inner = u.shape
+    batch, length, inner = u.shape
     chunks = math.ceil(length / CHUNK)
     fill = chunks * CHUNK - length
-    rows = lambda v: functional.pad(v, (0, 0, 0, fill)).view(chunks, CHUNK, -1)
+    rows = lambda v: functional.pad(v, (0, 0, 0, fill)).reshape(batch * chunks, CHUNK, -1)
     delta, b, c = rows(delta), rows(b), rows(c)
     step = delta * rows(u)
-    h = u.new_zeros(chunks, inner, a.shape[1])
-    y = u.new_empty(chunks, CHUNK, inner)
+    h = u.new_zeros(batch * chunks, inner, a.shape[1])
+    y = u.new_empty(batch * chunks, CHUNK, inner)
     for t in range(CHUNK):
         decay = torch.exp(delta[:, t, :, None] * a)
         h = torch.addcmul(step[:, t, :, None] * b[:, t, None, :], decay, h)
@@ -167,17 +171,19 @@ def scan(u, delta, a, b, c):
         sums = delta.cumsum(1)
         over = torch.exp(sums[:, -1, :, None] * a)
         begin = torch.zeros_like(h)
+        of = lambda v, i: v.view(batch, chunks, inner, -1)[:, i]
         for i in range(1, chunks):
-            begin[i] = torch.addcmul(h[i - 1], over[i - 1], begin[i - 1])
+            of(begin, i).copy_(torch.addcmul(of(h, i - 1), of(over, i - 1), of(begin, i - 1)))
         for t in range(CHUNK):
             y[:, t] += torch.matmul(torch.exp(sums[:, t, :, None] * a) * begin,
                                     c[:, t, :, None])[..., 0]
-    return y.view(-1, inner)[:length]
+    return y.view(batch, -1, inner)[:, :length]
 
 
 class Model:
     def __init__(self, c):
         self.c = c
+        self.mean, self.std = torch.tensor(c.mean), torch.tensor(c.std)
         length = 3 * c.tubelet * c.patch * c.patch
         self.patch_weight = c.tensor("patch_embed.proj.weight", c.dim, 3, c.tubelet, c.patch,
                                      c.patch)
@@ -198,24 +204,25 @@ class Model:
         self.length = length
 
     def embed(self, pictures):
-        """uint8 [frames, size, size, 3] to tokens in scan order."""
+        """uint8 [batch, frames, size, size, 3] to tokens in scan order."""
         c = self.c
-        mean, std = torch.tensor(c.mean), torch.tensor(c.std)
-        video = ((pictures.float() / 255 - mean) / std).permute(3, 0, 1, 2)[None]
+        video = ((pictures.float() / 255 - self.mean) / self.std).permute(0, 4, 1, 2, 3)
         x = functional.conv3d(video, self.patch_weight, self.patch_bias,
-                              stride=(c.tubelet, c.patch, c.patch))[0]
-        x = x.flatten(2).permute(1, 2, 0) + self.space[1:] + self.time[:, None]
+                              stride=(c.tubelet, c.patch, c.patch))
+        x = x.flatten(3).permute(0, 2, 3, 1) + self.space[1:] + self.time[:, None]
         if c.order == "temporal_first":
-            x = x.transpose(0, 1)
-        return torch.cat((self.cls + self.space[:1], x.reshape(-1, c.dim)))
+            x = x.transpose(1, 2)
+        cls = (self.cls + self.space[:1]).expand(len(x), 1, c.dim)
+        return torch.cat((cls, x.reshape(len(x), -1, c.dim)), dim=1)
 
     def forward(self, pictures):
         residual = self.embed(pictures)
         for norm, in_proj, out_proj, forward, backward in self.layers:
-            x, z = functional.linear(rms(residual, norm), in_proj).chunk(2, dim=1)
-            y = forward.run(x) + backward.run(x.flip(0)).flip(0)
+            x, z = functional.linear(rms(residual, norm), in_proj).chunk(2, dim=2)
+            y = forward.run(x) + backward.run(x.flip(1)).flip(1)
             residual = residual + functional.linear(y * functional.silu(z), out_proj)
-        return functional.linear(self.pooled(rms(residual, self.norm)), *self.head)
+        n = rms(residual, self.norm)
+        return functional.linear(torch.stack([self.pooled(one) for one in n]), *self.head)
 
     def pooled(self, n):
         c = self.c
@@ -267,6 +274,37 @@ def timed(run, runs):
     return {"wall_s": wall, "cpu_s": cpu}, out
 
 
+def on_gpu(c, batches, runs):
+    """Seconds a batch on a GPU, eager and as one CUDA graph."""
+    torch.set_default_device("cuda")
+    speeds = []
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        model = Model(c)
+        for batch in batches:
+            shape = (batch, c.frames, c.size, c.size, 3)
+            pictures = torch.randint(0, 256, shape, dtype=torch.uint8)
+            run = lambda pictures=pictures: model.forward(pictures)
+            eager = on_clock(run, runs)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                run()
+            speeds.append({"batch": batch, "eager_s": eager, "graph_s": on_clock(graph.replay, runs)})
+    return speeds
+
+
+def on_clock(run, runs):
+    for _ in range(2):
+        run()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        run()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - began)
+    return times
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -275,12 +313,16 @@ def main():
     parser.add_argument("--frames", type=int)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--batch", type=int, action="append", help="of clips; --device cuda alone")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     c = Config(args.model, args.frames)
     result = {"version": torch.__version__, "capability": torch.backends.cpu.get_cpu_capability()}
     with torch.inference_mode():
-        if args.what == "gemms":
+        if args.device == "cuda":
+            result["speed"] = on_gpu(c, args.batch or [1], args.runs)
+        elif args.what == "gemms":
             result["gemms"], _ = timed(gemms(c, False), args.runs)
             result["gemms_packed"], _ = timed(gemms(c, True), args.runs)
         else:
@@ -288,7 +330,7 @@ def main():
             values = (mixed("pictures", count) >> numpy.uint64(56)).astype(numpy.uint8)
             pictures = torch.from_numpy(values.reshape(c.frames, c.size, c.size, 3))
             model = Model(c)
-            run = lambda: model.forward(pictures)
+            run = lambda: model.forward(pictures[None])[0]
             result["eager"], logits = timed(run, args.runs)
             torch.set_num_threads(1)  # which wait for nobody
             result["eager_alone"], _ = timed(run, args.runs)

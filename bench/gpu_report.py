@@ -42,7 +42,7 @@ def faults(found):
                          f"cosine {error['cosine']:.5f}")
     for name, step in found.items():
         for speed in step.get("speed", []):
-            if not speed["same_bits"]:
+            if not speed.get("same_bits", True):
                 wrong.append(f"{name}: a batch of {speed['batch']} changes the bits")
     return wrong
 
@@ -57,7 +57,11 @@ def main():
     (folder / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     for name, step in found.items():
         for speed in step.get("speed", []):
-            print(f"{name:<18} batch {speed['batch']:>2}  {speed['clips_per_s']:>9.1f} clips/s")
+            rates = ({"": speed["clips_per_s"]} if "clips_per_s" in speed else
+                     {f" {peer}": speed["batch"] / min(speed[f"{peer}_s"])
+                      for peer in ("eager", "graph")})
+            for peer, rate in rates.items():
+                print(f"{name + peer:<18} batch {speed['batch']:>2}  {rate:>9.1f} clips/s")
         for kernel in step.get("kernels", []):
             print(f"{name:<18} {kernel['kernel']:<9} {kernel['us']:>9.1f} us  bandwidth "
                   f"{kernel['bandwidth_share']:.2f}  MUFU {kernel.get('mufu_share', 0):.2f}")
