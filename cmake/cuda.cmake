@@ -1,6 +1,6 @@
 # The CUDA language and runtime, for model/cuda/. The runtime is linked as a static library and
 # cuBLASLt is opened when the first device is used, so that the same program starts where neither
-# driver nor libraries are (docs/decisions/0005-cuda.md).
+# driver nor libraries are (docs/decisions/0007-cuda.md).
 find_package(CUDAToolkit 13.0 QUIET)
 if(NOT CUDAToolkit_FOUND OR NOT TARGET CUDA::cudart_static OR
    NOT EXISTS ${CUDAToolkit_INCLUDE_DIRS}/cublasLt.h)

@@ -66,16 +66,27 @@ def test_scores_are_a_distribution_best_first(results):
         assert scores == sorted(scores, reverse=True), file
 
 
-def test_the_same_bits_alone_and_under_load(server, results):
-    """Sixteen callers at a time on two workers; float32 equality, no tolerance."""
-    files = list(results) * 6
+def in_company(server, files, results):
+    """Sixteen callers at a time; float32 equality, no tolerance. The largest batch."""
     shared = 0
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         for file, result in zip(files, pool.map(lambda f: analyze(server, f), files)):
             alone = [(s.class_index, s.score, s.logit) for s in results[file].classes]
             assert [(s.class_index, s.score, s.logit) for s in result.classes] == alone, file
             shared = max(shared, result.usage.batch_size)
-    assert shared > 1, "no two requests shared a launch, so this proved nothing"
+    return shared
+
+
+def test_the_same_bits_alone_and_under_load(server, results):
+    in_company(server, list(results) * 6, results)
+
+
+def test_the_same_bits_alone_and_in_a_batch():
+    """One worker on the scalar kernels, which are slow enough for a queue."""
+    with running("--workers", "1", "--kernel", "scalar") as slow:
+        alone = {clip["file"]: analyze(slow, clip["file"]) for clip in expected_clips()[1][:4]}
+        shared = in_company(slow, list(alone) * 3, alone)
+    assert shared > 1, "no two requests shared a batch, so this proved nothing"
 
 
 def test_the_sum_of_the_stages_is_the_total(results):

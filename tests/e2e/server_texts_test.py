@@ -135,9 +135,10 @@ def test_a_text_over_the_towers_length_is_cut_with_a_warning(server):
     assert answer.embeddings[0] == answer.embeddings[1]
 
 
-def test_a_clips_vector_has_the_same_bits_alone_in_company_and_uploaded(server, clip_vectors):
-    """Sixteen callers at a time with texts among them; float32 equality, no tolerance."""
-    files = list(clip_vectors) * 3
+def clips_in_company(server, clip_vectors, times):
+    """Sixteen callers at a time with texts among them; float32 equality, no tolerance. The largest
+    batch."""
+    files = list(clip_vectors) * times
     shared = 0
 
     def one(number):
@@ -153,7 +154,20 @@ def test_a_clips_vector_has_the_same_bits_alone_in_company_and_uploaded(server, 
         for file, result in zip(files, pool.map(one, range(len(files)))):
             assert vectors(result.embeddings) == [clip_vectors[file]], file
             shared = max(shared, result.usage.batch_size)
-    assert shared > 1, "no two requests shared a launch, so this proved nothing"
+    return shared
+
+
+def test_a_clips_vector_has_the_same_bits_alone_in_company_and_uploaded(server, clip_vectors):
+    clips_in_company(server, clip_vectors, 3)
+
+
+def test_a_clips_vector_has_the_same_bits_alone_and_in_a_batch():
+    """One worker on the scalar kernels, which are slow enough for a queue."""
+    with running("--workers", "1", "--kernel", "scalar") as slow:
+        files = [clip["file"] for clip in expected_clips()[1][:4]]
+        alone = {file: vectors(analyze(slow, file, pb.TASK_EMBED).embeddings)[0] for file in files}
+        shared = clips_in_company(slow, alone, 3)
+    assert shared > 1, "no two requests shared a batch, so this proved nothing"
 
 
 def test_a_texts_vector_has_the_same_bits_alone_and_in_any_company(server, caption_vectors):

@@ -184,7 +184,7 @@ TEST(Backbone, EveryScanOrderPoolAndNormMatchesTheDoubleReference) {
   }
 }
 
-TEST(Backbone, OddWidthsAndStatesFallBackToTheScalarKernels) {
+TEST(Backbone, EveryKernelTakesOddWidthsStatesAndTaps) {
   ModelConfig model = SmallModel();
   model.backbone.embed_dim = 21;
   model.backbone.d_state = 5;
