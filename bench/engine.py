@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Forward passes of a model: milliseconds, memory, and ratios to peers measured in the same rounds.
 
-Usage: engine.py --bench PROGRAM --python VENV_PYTHON [--model tiny|small|middle|default]
+Usage: engine.py --bench PROGRAM --python VENV_PYTHON [--model tiny|small|middle|base|default]
                  [--frames 8] [--threads 2] [--path NAME] [--precision fp32|bf16|auto]
                  [--rounds 3] [--runs 5] [--ours] [--json FILE] [--check]
 Without --path: every path that the machine has. Ours and the peers (bench/engine_peers.py) take
@@ -158,7 +158,7 @@ def long_of(rounds, short):
 def peak_of_long(bench, variant):
     """Peak memory of a pass over LONG frames by every official size."""
     peaks = {}
-    for model in ("tiny", "small", "middle"):
+    for model in ("tiny", "small", "middle", "base"):
         show(f"{model}, {LONG} frames")
         got = answer([bench.args.bench, "--model", model, "--frames", LONG, "--threads",
                       bench.args.threads, "--path", variant[0], "--precision", variant[1],
@@ -247,7 +247,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", required=True)
     parser.add_argument("--python", required=True)
-    parser.add_argument("--model", default="tiny", choices=("tiny", "small", "middle", "default"))
+    parser.add_argument("--model", default="tiny", choices=("tiny", "small", "middle", "base", "default"))
     parser.add_argument("--frames", type=int)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--path")

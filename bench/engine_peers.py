@@ -26,7 +26,7 @@ import torch
 from torch.nn import functional
 
 SEED = 1
-SIZES = {"tiny": (192, 24), "small": (384, 24), "middle": (576, 32)}
+SIZES = {"tiny": (192, 24), "small": (384, 24), "middle": (576, 32), "base": (768, 24)}
 CLASSES = 400
 CHUNK = 48  # tokens: the fastest of 16 to 128 for Tiny with 8 frames
 

@@ -52,7 +52,7 @@ absl::StatusOr<ModelConfig> OfficialConfig(const std::string& name, int frames, 
     int depth;
   };
   static const std::map<std::string, Size> sizes = {
-      {"tiny", {192, 24}}, {"small", {384, 24}}, {"middle", {576, 32}}};
+      {"tiny", {192, 24}}, {"small", {384, 24}}, {"middle", {576, 32}}, {"base", {768, 24}}};
   const auto size = sizes.find(name);
   if (size == sizes.end()) {
     return absl::InvalidArgumentError(
