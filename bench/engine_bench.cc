@@ -162,7 +162,8 @@ absl::StatusOr<Json> Run(const Options& o) {
 int Main(int argc, char** argv) {
   Options o;
   CLI::App app("Forward passes of a model, timed, as a JSON line");
-  app.add_option("--model", o.model, "tiny, small, middle, base or a bundle's folder (with a /) [tiny]");
+  app.add_option("--model", o.model,
+                 "tiny, small, middle, base or a bundle's folder (with a /) [tiny]");
   app.add_option("--frames", o.frames, "[8, or the bundle's]")->check(CLI::PositiveNumber);
   app.add_option("--layers", o.layers, "of an official shape; the rest is left out");
   app.add_option("--threads", o.threads, "[2]")->check(CLI::PositiveNumber);

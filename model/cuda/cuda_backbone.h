@@ -24,7 +24,7 @@ struct ViewInput {
 };
 
 // The backbone on one CUDA device. It has never run on a GPU yet: it compiles and links, and its
-// decisions (plan.h, pack.h) are tested (docs/kernels.md). Not reentrant.
+// decisions (plan.h, pack.h) are tested (docs/kernels_cuda.md). Not reentrant.
 class CudaBackbone {
  public:
   virtual ~CudaBackbone() = default;
