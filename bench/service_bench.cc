@@ -21,6 +21,7 @@
 #include "model/bundle.h"
 #include "model/predictor.h"
 #include "scanline/v1/video_service.grpc.pb.h"
+#include "tests/model/noise_clip.h"
 
 namespace scanline::bench {
 namespace {
@@ -71,22 +72,6 @@ double Rate(int threads, double seconds, const std::function<bool(int)>& once) {
   return done / Seconds(std::chrono::steady_clock::now() - begin).count();
 }
 
-// One clip that the model takes as it is, of noise.
-Clip NoiseClip(const ModelConfig& config) {
-  Clip clip;
-  clip.width = clip.height = config.backbone.size;
-  clip.windows.resize(1);
-  clip.views.resize(1);
-  clip.pixels.resize(clip.picture_bytes() * static_cast<size_t>(config.backbone.frames));
-  uint32_t noise = 1;
-  for (uint8_t& value : clip.pixels) {
-    noise = noise * 1664525 + 1013904223;
-    value = static_cast<uint8_t>(noise >> 24);
-  }
-  for (int i = 0; i < config.backbone.frames; ++i) clip.views[0].pictures.push_back(i);
-  return clip;
-}
-
 v1::AnalyzeClipRequest RequestOf(const Clip& clip, const ModelConfig& config) {
   v1::AnalyzeClipRequest request;
   v1::RawFrames& frames = *request.mutable_frames();
@@ -107,8 +92,9 @@ class Bench {
   absl::Status Prepare() {
     const auto bundle = ModelBundle::Load(options_.model);
     if (!bundle.ok()) return bundle.status();
-    clip_ = NoiseClip((*bundle)->config());
-    request_ = RequestOf(clip_, (*bundle)->config());
+    const ModelConfig& config = (*bundle)->config();
+    clip_ = testing::NoiseClip(config, config.backbone.frames, /*views=*/1, /*seed=*/1);
+    request_ = RequestOf(clip_, config);
     for (int i = 0; i < options_.workers; ++i) {
       auto predictor = Predictor::Create(*bundle, options_.engine);
       if (!predictor.ok()) return predictor.status();

@@ -10,6 +10,7 @@
 #include "tests/model/kernels/kernels_here.h"
 #include "tests/model/pooled.h"
 #include "tests/model/reference.h"
+#include "tests/model/small_model.h"
 #include "tests/model/stored_model.h"
 
 namespace scanline::testing {
@@ -113,22 +114,6 @@ TEST(Backbone, RunsWithPositionsMadeForAnotherGridAndLength) {
     PatchesFromVideo(Floats(file.at("input")).data(), config, backbone.patches());
     EXPECT_LE(RelMax(Logits(weights, RunPooled(backbone)), Floats(file.at("logits"))), kTolerance);
   }
-}
-
-// A model small enough for the double reference, with every size different from the others.
-ModelConfig SmallModel() {
-  ModelConfig model;
-  BackboneConfig& config = model.backbone;
-  config.embed_dim = 24;
-  config.depth = 3;
-  config.d_state = 8;
-  config.dt_rank = 2;
-  config.patch = 4;
-  config.tubelet = 2;
-  config.frames = 6;
-  config.size = 8;
-  model.classify.labels = {"a", "b", "c"};
-  return model;
 }
 
 std::vector<float> SmallVideo(const BackboneConfig& config) {

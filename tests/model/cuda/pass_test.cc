@@ -17,6 +17,7 @@
 #include "tests/model/double_model.h"
 #include "tests/model/generator.h"
 #include "tests/model/reference.h"
+#include "tests/model/small_model.h"
 
 // The launches of a pass as the CUDA engine makes them, with the kernels under the SIMT shim and
 // plain loops for cuBLASLt: which buffer goes where, in which order, with which weights.
@@ -156,22 +157,6 @@ class ShimModel {
   std::shared_ptr<const uint8_t> weights_;
   std::unique_ptr<Pass> pass_;
 };
-
-// Every size different from the others, and 24 columns: no multiple of a warp.
-ModelConfig SmallModel() {
-  ModelConfig model;
-  BackboneConfig& config = model.backbone;
-  config.embed_dim = 24;
-  config.depth = 3;
-  config.d_state = 8;
-  config.dt_rank = 2;
-  config.patch = 4;
-  config.tubelet = 2;
-  config.frames = 6;
-  config.size = 8;
-  model.classify.labels = {"a", "b", "c"};
-  return model;
-}
 
 std::vector<float> Video(const BackboneConfig& config, uint64_t seed) {
   const int height = config.rows() * config.patch;
