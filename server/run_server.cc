@@ -67,7 +67,7 @@ void LogReady(const App& app, const Settings& settings, const std::vector<ModelP
       "seconds=%.3f",
       app.grpc_port(), app.ops_port(), names, absl::StrJoin(models.front()->devices, ","),
       engine.kernel, engine.precision, engine.threads, absl::ToDoubleSeconds(took));
-  if (!engine.note.empty()) LogInfo("%s", engine.note);
+  if (!engine.note.empty()) LogInfo("forward passes run on the CPU: %s", engine.note);
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   const int running = engine.threads * std::max(1, settings.workers);
   if (engine.device == "cpu" && cores > 0 && running > cores) {
