@@ -139,9 +139,10 @@ TEST(Mixer, MatchesEveryVideoMambaProVariant) {
   }
 }
 
-// Long and odd, at both state counts, against the double reference.
+// Long and odd, at both state counts. The vectors' bound is for any fp32; these kernels are nearer.
 TEST(Mixer, MatchesTheDoubleReferenceOver4099Tokens) {
   constexpr int kTokens = 4099;
+  constexpr double kBound = 4e-6;
   for (const int state : {8, 16}) {
     for (const char* preset : {"videomamba", "videomambapro_v1", "videomambapro_v2",
                                "videomambapro_intended", "videomambapro_paper"}) {
@@ -165,7 +166,7 @@ TEST(Mixer, MatchesTheDoubleReferenceOver4099Tokens) {
       }
       for (const Kernels* kernels : KernelsHere()) {
         const auto got = Mix(weights, "layers.0.mixer.", config, *kernels, x);
-        EXPECT_LE(RelMax(got, want), kTolerance) << preset << " " << state << " " << kernels->name;
+        EXPECT_LE(RelMax(got, want), kBound) << preset << " " << state << " " << kernels->name;
       }
     }
   }
