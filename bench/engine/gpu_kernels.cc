@@ -8,7 +8,7 @@
 #include "model/cuda/cuda_status.h"
 #include "model/cuda/launch.h"
 #include "model/cuda/memory.h"
-#include "model/cuda/plan.h"
+#include "model/cuda/pass.h"
 
 namespace scanline::bench {
 namespace {
