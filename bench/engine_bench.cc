@@ -40,13 +40,13 @@ int Run(Options options) {
                 absl::StrCat("expected --device cpu, auto or cuda:N, found ", options.device));
   }
   const auto choice = cuda::ChooseDevice(options.device, FindCuda());
-  if (!choice.ok()) return Fail(kNoGpu, choice.status().message());
-  if (!choice->note.empty()) std::cerr << choice->note << "; the CPU is used\n";
-  const bool gpu = choice->cuda >= 0;
-  options.device = gpu ? absl::StrCat("cuda:", choice->cuda) : "cpu";
+  const bool gpu = !choice.ok() || choice->cuda >= 0;  // only what names a GPU can be missing
   if (const absl::Status status = CheckOptions(options, gpu); !status.ok()) {
     return Fail(kWrong, status.message());
   }
+  if (!choice.ok()) return Fail(kNoGpu, choice.status().message());
+  if (!choice->note.empty()) std::cerr << choice->note << "; the CPU is used\n";
+  options.device = gpu ? absl::StrCat("cuda:", choice->cuda) : "cpu";
   const auto line = Line(options, choice->cuda);
   if (!line.ok()) return Fail(kWrong, line.status().message());
   std::cout << line->dump() << "\n";
