@@ -2,16 +2,20 @@
 """Makes README.md's table of measurements from bench/results/*.json.
 
 Usage: readme_table.py [--write]
-Prints the table; with --write it takes the place of what stands between the markers in README.md.
+Prints the table; with --write it takes the place of what stands between the markers in README.md,
+and the picture beside it, docs/pictures/engine.svg, is drawn anew.
 """
 
 import json
 import pathlib
 import sys
 
+import engine_picture
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- made by bench/readme_table.py --write -->"
 END = "<!-- end of what is made -->"
+PICTURE = "docs/pictures/engine.svg"
 
 
 def engine(result):
@@ -31,6 +35,8 @@ def engine(result):
         yield f"| `{path}` | the machine lacks it | | | | |"
     yield ""
     yield source(result)
+    yield ""
+    yield f"![What a clip's milliseconds are spent on, beside PyTorch]({PICTURE})"
 
 
 def gpu(result):
@@ -129,10 +135,17 @@ def lines(results):
             yield f"- {say(result)} ({source(result)})"
 
 
-def made(folder=ROOT / "bench/results"):
-    results = {path.stem: json.loads(path.read_text(encoding="utf-8"))
-               for path in sorted(folder.glob("*.json"))}
-    return "\n".join(lines(results)).strip() + "\n"
+def kept(folder=ROOT / "bench/results"):
+    return {path.stem: json.loads(path.read_text(encoding="utf-8"))
+            for path in sorted(folder.glob("*.json"))}
+
+
+def made():
+    return "\n".join(lines(kept())).strip() + "\n"
+
+
+def picture():
+    return engine_picture.drawn(kept()["engine"])
 
 
 def replaced(readme, table):
@@ -153,6 +166,7 @@ def main():
         return
     readme = ROOT / "README.md"
     readme.write_text(replaced(readme.read_text(encoding="utf-8"), table), encoding="utf-8")
+    (ROOT / PICTURE).write_text(picture(), encoding="utf-8")
 
 
 if __name__ == "__main__":

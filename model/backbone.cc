@@ -85,37 +85,39 @@ Backbone::Backbone(const BackboneConfig& config, const Weights& weights, const K
       packed_(PackedBackbone::Of(config, weights, options)),
       own_team_(options.team == nullptr ? std::make_unique<Team>(1) : nullptr),
       team_(options.team == nullptr ? *own_team_ : *options.team),
-      mixer_(config_, kernels, options.precision, team_) {
+      mixer_(config_, kernels, options.precision, team_),
+      arena_(options.arena == nullptr ? own_arena_ : *options.arena),
+      own_(static_cast<size_t>(team_.size())) {
   for (int i = 0; i < config.depth; ++i) {
     const std::string norm = absl::StrCat("layers.", i, ".norm");
     norms_.push_back({weights.Data(norm + ".weight"), OptionalBias(weights, norm, config)});
   }
   norms_.push_back({weights.Data("norm_f.weight"), OptionalBias(weights, "norm_f", config)});
-  Reserve();
+  Plan();
+  arena_.Reserve(plan_.floats());
   space_ = PositionsFor(config.rows(), config.columns());
 }
 
-void Backbone::Reserve() {
-  reserved_tokens_ = 0;
-  memory_.reset();  // First: both together may be too much.
+void Backbone::Plan() {
   const auto tokens = static_cast<size_t>(config_.tokens());
   const auto dim = static_cast<size_t>(config_.embed_dim);
-  constexpr size_t kLine = 16;  // floats
-  const auto lines = [](size_t floats) { return (floats + kLine - 1) / kLine * kLine; };
-  const size_t sequence = lines(tokens * dim);
-  const size_t tile = lines(kTileTokens * dim);
-  own_.resize(static_cast<size_t>(team_.size()));
-  memory_ = AllocateFloats(2 * sequence + 2 * tile * own_.size());
-  residual_ = memory_.get();
-  spare_ = residual_ + sequence;
-  float* next = spare_ + sequence;
+  ArenaPlan plan;
+  plan.Add(&residual_, tokens * dim);
+  plan.Add(&spare_, tokens * dim);
   for (OwnMemory& own : own_) {
-    own = {.hidden = next, .normed = next + tile};
-    next += 2 * tile;
+    plan.Add(&own.hidden, kTileTokens * dim);
+    plan.Add(&own.normed, kTileTokens * dim);
   }
   // The patches are needed before the first layer only, so they share the widest memory.
-  mixer_.Reserve(config_.tokens(), (tokens - 1) * static_cast<size_t>(PatchLength(config_)));
-  reserved_tokens_ = config_.tokens();
+  mixer_.SetLength(config_.tokens(), &plan,
+                   (tokens - 1) * static_cast<size_t>(PatchLength(config_)));
+  plan_ = std::move(plan);
+}
+
+float* Backbone::Patches(bool pixels) {
+  pixels_ = pixels;
+  plan_.Place(&arena_);
+  return mixer_.projected();
 }
 
 void Backbone::Measure(PassTimes* times) {
@@ -142,13 +144,11 @@ const float* Backbone::PositionsFor(int rows, int columns) {
 
 void Backbone::Reshape(int height, int width) {
   const BackboneConfig shaped = ForPictures(config_, height, width);
-  const bool same = shaped.rows() == config_.rows() && shaped.columns() == config_.columns();
-  if (same && reserved_tokens_ > 0) return;  // 0: memory for it failed last time
+  if (shaped.rows() == config_.rows() && shaped.columns() == config_.columns()) return;
   const float* space = PositionsFor(shaped.rows(), shaped.columns());
   config_ = shaped;
   space_ = space;
-  if (config_.tokens() > reserved_tokens_) Reserve();
-  mixer_.SetLength(config_.tokens());
+  Plan();
 }
 
 // residual = [cls + pos[0], patch + pos[1 + cell] + time[t], ...] in the first layer's order.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/team.h"
+#include "model/arena.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 #include "model/mixer.h"
@@ -30,6 +31,7 @@ struct BackboneTrace {
 struct PassOptions {
   Precision precision = Precision::kFp32;
   Team* team = nullptr;                  // none: the caller alone
+  Arena* arena = nullptr;                // of all passes of a worker; none: one of its own
   std::optional<PixelNorm> pixels = {};  // where pictures will be read
 };
 
@@ -46,8 +48,8 @@ struct PackedBackbone {
 };
 
 // Patches to tokens, one view at a time; sums, states, norms and the residual stream in fp32. Keeps
-// pointers into `weights` and all the memory that a pass needs, sized for the largest pictures
-// seen: Run allocates none for tokens. It is not reentrant.
+// pointers into `weights`; what a pass needs lies in the arena, which is large enough from the
+// beginning and grows for larger pictures only. It is not reentrant.
 //
 // Between two scans every tile of tokens goes through the end of one layer and the beginning of the
 // next while it is in the cache: gate, out_proj, residual, norm, in_proj.
@@ -60,19 +62,20 @@ class Backbone {
            PassOptions options = {});
 
   // For pictures of height x width from now on, multiples of patch: pos_embed is resized to their
-  // grid (kept for the latest shapes). May throw std::bad_alloc.
+  // grid (kept for the latest shapes). What it throws leaves the old shape.
   void Reshape(int height, int width);
 
   // With the height and width of the pictures.
   const BackboneConfig& config() const { return config_; }
 
-  // [tokens - 1][PatchLength]: filled by the caller before Run, overwritten by it. With normalised
-  // values, or with those of PatchesFromPictures, which needs PassOptions::pixels.
+  // Where a pass begins: [tokens - 1][PatchLength], filled by the caller before Run, overwritten by
+  // it. With normalised values, or with those of PatchesFromPictures, which needs
+  // PassOptions::pixels. Throws std::bad_alloc where the arena cannot grow.
   float* patches() { return Patches(/*pixels=*/false); }
   float* pixel_patches() { return Patches(/*pixels=*/true); }
 
   // The tokens after the final norm, [tokens][embed_dim] in OutputOrder, of which row 0 is cls;
-  // with kCls that row alone holds them. Good until the next call.
+  // with kCls that row alone holds them. Good until the arena's next pass.
   const float* Run(Rows rows, BackboneTrace* trace = nullptr);
 
   // Adds to `times` from now on, until it is null.
@@ -88,11 +91,8 @@ class Backbone {
     float* normed;
   };
 
-  float* Patches(bool pixels) {
-    pixels_ = pixels;
-    return mixer_.projected();
-  }
-  void Reserve();
+  float* Patches(bool pixels);
+  void Plan();
   const float* PositionsFor(int rows, int columns);
   void Embed();
   void EmbedTile(int tile, float* embedded);
@@ -115,11 +115,12 @@ class Backbone {
   Mixer mixer_;
   PassTimes* times_ = nullptr;
 
-  AlignedFloats memory_;
+  Arena own_arena_;
+  Arena& arena_;
+  ArenaPlan plan_;
   float* residual_ = nullptr;  // [tokens][embed_dim]
   float* spare_ = nullptr;     // [tokens][embed_dim]
   std::vector<OwnMemory> own_;
-  int reserved_tokens_ = 0;
   bool pixels_ = false;           // what patches hold
   const float* space_ = nullptr;  // pos_embed of the grid, [1 + cells][embed_dim]
   std::deque<std::pair<std::pair<int, int>, Tensor>> grids_;  // resized ones, the latest last

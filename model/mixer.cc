@@ -22,51 +22,31 @@ Mixer::Mixer(const BackboneConfig& config, const Kernels& kernels, Precision pre
       precision_(precision),
       team_(team),
       shape_(config),
-      walks_(team.size() % 2 == 0 ? 2 : 1) {
+      walks_(team.size() % 2 == 0 ? 2 : 1),
+      own_(static_cast<size_t>(team.size())) {
   for (int i = 0; i < walks_; ++i) barriers_.emplace_back(team.size() / walks_);
 }
 
-void Mixer::Reserve(int tokens, size_t projected) {
-  memory_.reset();  // First: both together may be too much.
-  const size_t tiles = (static_cast<size_t>(tokens) + kTileTokens - 1) / kTileTokens;
+void Mixer::SetLength(int tokens, ArenaPlan* plan, size_t projected) {
+  tokens_ = tokens;
+  const size_t all = static_cast<size_t>(tiles()) * tile_floats();
   const size_t states = static_cast<size_t>(shape_.channels) * shape_.state;
   const int longest = std::max(config_.embed_dim, config_.d_inner());
   const size_t rounded =
       precision_ == Precision::kBf16 ? Bf16ScratchSize(kTileTokens, longest) / 2 : 0;
-  own_.resize(static_cast<size_t>(team_.size()));
-  struct Want {
-    float** at;
-    size_t floats;
-  };
-  std::vector<Want> wanted = {{&xz_, std::max(tiles * 2 * tile_floats(), projected)}};
+  plan->Add(&xz_, std::max(2 * all, projected));
   for (int i = 0; i < 2; ++i) {
-    wanted.push_back({&y_[i], tiles * tile_floats()});
-    wanted.push_back({&walk_[i].u, tile_floats()});
-    wanted.push_back({&walk_[i].x_dbl, static_cast<size_t>(kTileTokens) * shape_.row});
-    wanted.push_back({&walk_[i].h, states});
-    wanted.push_back({&walk_[i].earlier, static_cast<size_t>(shape_.channels)});
+    plan->Add(&y_[i], all);
+    plan->Add(&walk_[i].u, tile_floats());
+    plan->Add(&walk_[i].x_dbl, static_cast<size_t>(kTileTokens) * shape_.row);
+    plan->Add(&walk_[i].h, states);
+    plan->Add(&walk_[i].earlier, static_cast<size_t>(shape_.channels));
   }
-  std::vector<float*> rounded_at(own_.size());
-  for (size_t i = 0; i < own_.size(); ++i) {
-    wanted.push_back({&own_[i].delta, size_t{kPanel} * kTileTokens});
-    wanted.push_back({&own_[i].gated, tile_floats()});
-    wanted.push_back({&rounded_at[i], rounded});
+  for (OwnMemory& own : own_) {
+    plan->Add(&own.delta, size_t{kPanel} * kTileTokens);
+    plan->Add(&own.gated, tile_floats());
+    plan->Add(&own.rounded, rounded);
   }
-  // All are multiples of a cache line but the last ones, whose sizes are rounded up.
-  constexpr size_t kLine = 16;  // floats
-  const auto lines = [](size_t floats) { return (floats + kLine - 1) / kLine * kLine; };
-  size_t total = 0;
-  for (const Want& want : wanted) total += lines(want.floats);
-  memory_ = AllocateFloats(total);
-  float* next = memory_.get();
-  for (const Want& want : wanted) {
-    *want.at = next;
-    next += lines(want.floats);
-  }
-  for (size_t i = 0; i < own_.size(); ++i) {
-    own_[i].rounded = reinterpret_cast<uint16_t*>(rounded_at[i]);
-  }
-  tokens_ = tokens;
 }
 
 int Mixer::Count(int tile) const { return std::min(kTileTokens, tokens_ - tile * kTileTokens); }
@@ -80,7 +60,7 @@ void Mixer::ProjectIn(const PackedMixer& weights, int tile, const float* rows, i
                        .out = XOf(tile),
                        .out_stride = kBlock,
                        .out_block = kTileBlock},
-                      own_[rank].rounded);
+                      own_[rank].scratch());
 }
 
 void Mixer::ProjectOut(const PackedMixer& weights, int tile, float* rows, int rank) {
@@ -103,7 +83,7 @@ void Mixer::ProjectOut(const PackedMixer& weights, int tile, float* rows, int ra
                         .x_block = kTileBlock,
                         .out = rows,
                         .out_stride = config_.embed_dim},
-                       own.rounded);
+                       own.scratch());
 }
 
 // The states of panels [begin, end) before the first token.
@@ -161,7 +141,7 @@ void Mixer::ProjectX(const Direction& direction, int tile, int rank) const {
               .x_block = kTileBlock,
               .out = direction.walk.x_dbl + static_cast<ptrdiff_t>(rows.begin) * shape_.row,
               .out_stride = shape_.row},
-             own_[rank].rounded);
+             own_[rank].scratch());
 }
 
 // The x of a panel of a tile, on its way to the second-level cache while the scan, which waits for

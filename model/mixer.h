@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/team.h"
+#include "model/arena.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 #include "model/packed_mixer.h"
@@ -20,11 +21,9 @@ class Mixer {
   // Keeps the references. The kernels must have packed_linear_bf16 for kBf16.
   Mixer(const BackboneConfig& config, const Kernels& kernels, Precision precision, Team& team);
 
-  // Memory for sequences of up to `tokens`, which is their length until SetLength, and at least
-  // `projected` floats in projected(). Throws std::bad_alloc. The content is lost.
-  void Reserve(int tokens, size_t projected = 0);
-  // Of the sequences from now on, at most what is reserved.
-  void SetLength(int tokens) { tokens_ = tokens; }
+  // Sequences have `tokens` tokens from now on; what memory they need goes into `plan`, with at
+  // least `projected` floats in projected(). The plan has to be placed before anything else.
+  void SetLength(int tokens, ArenaPlan* plan, size_t projected = 0);
 
   int tiles() const { return (tokens_ + kTileTokens - 1) / kTileTokens; }
   int Count(int tile) const;  // tokens in it
@@ -56,9 +55,10 @@ class Mixer {
     float* earlier;  // [channels]
   };
   struct OwnMemory {
-    float* delta;       // a panel of a tile
-    float* gated;       // a tile
-    uint16_t* rounded;  // for kBf16
+    float* delta;    // a panel of a tile
+    float* gated;    // a tile
+    float* rounded;  // for kBf16: pairs of values
+    uint16_t* scratch() const { return reinterpret_cast<uint16_t*>(rounded); }
   };
 
   size_t tile_floats() const { return static_cast<size_t>(shape_.channels) * kTileTokens; }
@@ -81,7 +81,6 @@ class Mixer {
   const int walks_;               // directions that run side by side
   std::deque<Barrier> barriers_;  // one a direction that runs beside the other
 
-  AlignedFloats memory_;
   int tokens_ = 0;
   float* xz_ = nullptr;  // [tiles][x, z]
   float* y_[2] = {};     // [tiles] of each direction

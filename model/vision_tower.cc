@@ -46,11 +46,6 @@ absl::StatusOr<std::vector<const uint8_t*>> PicturesOf(const Clip& clip, const V
   return pictures;
 }
 
-PassOptions WithPixels(PassOptions options, const PixelNorm& pixels) {
-  options.pixels = pixels;
-  return options;
-}
-
 bool IsStill(const View& view) {
   return std::all_of(view.pictures.begin(), view.pictures.end(),
                      [&](int picture) { return picture == view.pictures.front(); });
@@ -73,13 +68,18 @@ VisionTower::VisionTower(const ModelConfig& config, const Weights& weights, cons
     : pixels_{config.mean, config.std},
       fixed_size_(config.fixed_size()),
       gpu_(std::move(gpu)),
-      clips_(config, config.backbone, weights, kernels, WithPixels(options, pixels_),
-             gpu_ == nullptr),
+      clips_(config, config.backbone, weights, kernels, Complete(options), gpu_ == nullptr),
       seen_(&clips_) {
   if (config.backbone.still_as_image) {
-    stills_.emplace(config, StillOf(config.backbone), weights, kernels,
-                    WithPixels(options, pixels_), gpu_ == nullptr);
+    stills_.emplace(config, StillOf(config.backbone), weights, kernels, Complete(options),
+                    gpu_ == nullptr);
   }
+}
+
+PassOptions VisionTower::Complete(PassOptions options) {
+  options.pixels = pixels_;
+  options.arena = &arena_;
+  return options;
 }
 
 absl::Status VisionTower::LookAtPictures(const Sight& sight, Look* look) const {

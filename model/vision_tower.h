@@ -34,7 +34,8 @@ struct Sight {
 // Keeps pointers into `weights`. Not reentrant; may throw what tensor_ops.h throws.
 class VisionTower {
  public:
-  // `gpu`: what runs the backbone instead of the CPU; null: the CPU.
+  // The pictures' normalisation and the arena among `options` are the tower's own. `gpu`: what runs
+  // the backbone instead of the CPU; null: the CPU.
   VisionTower(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
               PassOptions options = {}, std::unique_ptr<CudaBackbone> gpu = nullptr);
 
@@ -81,6 +82,7 @@ class VisionTower {
     ViewInput input;
   };
 
+  PassOptions Complete(PassOptions options);
   absl::StatusOr<Look> LookAt(const Sight& sight) const;
   absl::Status LookAtPictures(const Sight& sight, Look* look) const;
   absl::Status LookAtTensor(const Clip& clip, Look* look) const;
@@ -91,6 +93,7 @@ class VisionTower {
   PixelNorm pixels_;
   bool fixed_size_;
   std::unique_ptr<CudaBackbone> gpu_;
+  Arena arena_;  // of both forms of pass on a CPU
   Pass clips_;
   std::optional<Pass> stills_;  // where backbone.still_as_image says so
   Pass* seen_;

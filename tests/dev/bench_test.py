@@ -6,11 +6,13 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import xml.dom.minidom
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import engine  # noqa: E402
+import engine_picture  # noqa: E402
 import engine_report as report  # noqa: E402
 import gpu_report  # noqa: E402
 import readme_table  # noqa: E402
@@ -235,6 +237,20 @@ class Readme(unittest.TestCase):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         self.assertEqual(readme, readme_table.replaced(readme, readme_table.made()),
                          "run bench/readme_table.py --write")
+
+    def test_shows_the_picture_of_the_results_that_are_kept(self):
+        drawn = (ROOT / readme_table.PICTURE).read_text(encoding="utf-8")
+        self.assertEqual(drawn, readme_table.picture(), "run bench/readme_table.py --write")
+        xml.dom.minidom.parseString(drawn)
+
+    def test_draws_parts_that_make_up_the_whole_and_a_bound_within(self):
+        result = readme_table.kept()["engine"]
+        for name, variant in result["variants"].items():
+            whole = variant["latency_ms"]["best"]
+            parts = engine_picture.parts_ms(variant)
+            self.assertAlmostEqual(sum(parts.values()), whole, delta=0.01 * whole)
+            self.assertLess(engine_picture.bound_ms(name, result), whole)
+            self.assertGreater(engine_picture.bound_ms(name, result), whole / 4)
 
     def test_table_has_every_kept_result_with_its_commit(self):
         table = readme_table.made()

@@ -283,6 +283,31 @@ TEST(Backbone, AShapeHasTheSameBitsAfterAnyOthers) {
   EXPECT_EQ(RunShaped(used, 8, 20), alone);
 }
 
+// Those of one worker: clips of 3 frames, stills, and the shapes of both, in one memory.
+TEST(Backbone, PassesThatShareAnArenaHaveTheBitsOfTheirOwn) {
+  const ModelConfig clips = SmallModel();
+  ModelConfig stills = clips;
+  stills.backbone.frames = 1;
+  const Weights weights = GenerateWeights(clips, 5);
+  Arena arena;
+  Backbone clip(clips.backbone, weights, BestKernels(), {.arena = &arena});
+  const size_t at_first = arena.floats();
+  Backbone still(stills.backbone, weights, BestKernels(), {.arena = &arena});
+  EXPECT_EQ(arena.floats(), at_first);
+  for (const auto& [height, width] : {std::pair{8, 8}, {8, 20}, {4, 4}, {40, 44}, {8, 8}}) {
+    Backbone own_clip(clips.backbone, weights, BestKernels());
+    Backbone own_still(stills.backbone, weights, BestKernels());
+    EXPECT_EQ(RunShaped(still, height, width), RunShaped(own_still, height, width));
+    EXPECT_EQ(RunShaped(clip, height, width), RunShaped(own_clip, height, width));
+    EXPECT_EQ(RunShaped(still, width, height), RunShaped(own_still, width, height));
+  }
+  const size_t largest = arena.floats();
+  EXPECT_GT(largest, at_first);
+  RunShaped(clip, 40, 44);
+  RunShaped(still, 44, 40);
+  EXPECT_EQ(arena.floats(), largest);
+}
+
 TEST(PatchTokens, CountsWithoutCls) {
   BackboneConfig config = SmallModel().backbone;
   EXPECT_EQ(PatchTokens(config, 8, 20), 3 * 2 * 5);

@@ -30,7 +30,10 @@ std::vector<float> Mix(const Weights& weights, const std::string& prefix,
   const int length = static_cast<int>(x.size()) / config.embed_dim;
   Team team(threads);
   Mixer mixer(config, kernels, Precision::kFp32, team);
-  mixer.Reserve(length);
+  ArenaPlan plan;
+  mixer.SetLength(length, &plan);
+  Arena arena;
+  plan.Place(&arena);
   const PackedMixer packed = PackedMixer::From(weights, prefix, config, Precision::kFp32);
   std::vector<float> out(x.size());
   const ptrdiff_t tile_size = ptrdiff_t{kTileTokens} * config.embed_dim;
