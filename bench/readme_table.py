@@ -39,6 +39,41 @@ def engine(result):
     yield f"![What a clip's milliseconds are spent on, beside PyTorch]({PICTURE})"
 
 
+def gpu(result):
+    """`result`: a report of bench/gpu_report.py."""
+    speeds = {name: {speed["batch"]: speed["clips_per_s"] for speed in step["speed"]}
+              for name, step in result["steps"].items() if name.startswith("speed_")}
+    batches = sorted({batch for speed in speeds.values() for batch in speed})
+    yield (f"On one {result['machine']['gpu']['name']}, bf16, from pictures in host memory to logits, "
+           "clips a second of each batch:")
+    yield ""
+    yield ("| model, frames |" + "".join(f" {batch} |" for batch in batches)
+           + " PyTorch eager, its best batch | as a CUDA graph |")
+    yield "|---|" + "---|" * (len(batches) + 2)
+    for name, speed in sorted(speeds.items(), key=lambda one: place(one[0])):
+        _, model, frames = name.split("_")
+        peers = [peer_rate(result["steps"], model, frames, peer) for peer in ("eager", "graph")]
+        cells = [f"{speed[batch]:.0f}" if batch in speed else "-" for batch in batches] + peers
+        yield f"| {model.capitalize()}, {frames} |" + "".join(f" {cell} |" for cell in cells)
+    for line in result["not_done"] + result["wrong"]:
+        yield f"- not in order: {line}"
+    yield ""
+    yield source(result)
+
+
+def place(step):
+    """Of speed_MODEL_FRAMES in the table."""
+    _, model, frames = step.split("_")
+    return ("tiny", "small", "middle").index(model), int(frames)
+
+
+def peer_rate(steps, model, frames, peer):
+    """Clips a second; the peers run clips of 8 frames."""
+    found = steps.get(f"peer_{model}", {}).get("speed", []) if frames == "8" else []
+    rates = [one["batch"] / min(one[f"{peer}_s"]) for one in found]
+    return f"{max(rates):.0f}" if rates else "-"
+
+
 def decode(result):
     ours = result["decoders"]["scanline"]
     return (f"{result['what']}: {ours['best_cpu_s']:.2f}, "
@@ -89,11 +124,13 @@ def lines(results):
     if "engine" in results:
         yield from engine(results["engine"])
         yield ""
-    if "gpu" not in results:
+    if "gpu" in results:
+        yield from gpu(results["gpu"])
+    else:
         yield "GPU figures are not measured yet."
-        yield ""
+    yield ""
     for name, result in results.items():
-        if name != "engine":
+        if name not in ("engine", "gpu"):
             say = OTHERS.get(name, lambda other: other["what"])
             yield f"- {say(result)} ({source(result)})"
 
