@@ -93,14 +93,15 @@ Backbone::Backbone(const BackboneConfig& config, const Weights& weights, const K
     norms_.push_back({weights.Data(norm + ".weight"), OptionalBias(weights, norm, config)});
   }
   norms_.push_back({weights.Data("norm_f.weight"), OptionalBias(weights, "norm_f", config)});
-  Plan();
+  plan_ = PlanFor(config_);
+  mixer_.SetLength(config_.tokens());
   arena_.Reserve(plan_.floats());
   space_ = PositionsFor(config.rows(), config.columns());
 }
 
-void Backbone::Plan() {
-  const auto tokens = static_cast<size_t>(config_.tokens());
-  const auto dim = static_cast<size_t>(config_.embed_dim);
+ArenaPlan Backbone::PlanFor(const BackboneConfig& shaped) {
+  const auto tokens = static_cast<size_t>(shaped.tokens());
+  const auto dim = static_cast<size_t>(shaped.embed_dim);
   ArenaPlan plan;
   plan.Add(&residual_, tokens * dim);
   plan.Add(&spare_, tokens * dim);
@@ -109,9 +110,8 @@ void Backbone::Plan() {
     plan.Add(&own.normed, kTileTokens * dim);
   }
   // The patches are needed before the first layer only, so they share the widest memory.
-  mixer_.SetLength(config_.tokens(), &plan,
-                   (tokens - 1) * static_cast<size_t>(PatchLength(config_)));
-  plan_ = std::move(plan);
+  mixer_.Plan(shaped.tokens(), &plan, (tokens - 1) * static_cast<size_t>(PatchLength(shaped)));
+  return plan;
 }
 
 float* Backbone::Patches(bool pixels) {
@@ -145,10 +145,12 @@ const float* Backbone::PositionsFor(int rows, int columns) {
 void Backbone::Reshape(int height, int width) {
   const BackboneConfig shaped = ForPictures(config_, height, width);
   if (shaped.rows() == config_.rows() && shaped.columns() == config_.columns()) return;
-  const float* space = PositionsFor(shaped.rows(), shaped.columns());
+  ArenaPlan plan = PlanFor(shaped);
+  space_ = PositionsFor(shaped.rows(), shaped.columns());
+  // Nothing throws from here on.
   config_ = shaped;
-  space_ = space;
-  Plan();
+  plan_ = std::move(plan);
+  mixer_.SetLength(config_.tokens());
 }
 
 // residual = [cls + pos[0], patch + pos[1 + cell] + time[t], ...] in the first layer's order.

@@ -92,7 +92,7 @@ class Backbone {
   };
 
   float* Patches(bool pixels);
-  void Plan();
+  ArenaPlan PlanFor(const BackboneConfig& shaped);
   const float* PositionsFor(int rows, int columns);
   void Embed();
   void EmbedTile(int tile, float* embedded);

@@ -27,9 +27,8 @@ Mixer::Mixer(const BackboneConfig& config, const Kernels& kernels, Precision pre
   for (int i = 0; i < walks_; ++i) barriers_.emplace_back(team.size() / walks_);
 }
 
-void Mixer::SetLength(int tokens, ArenaPlan* plan, size_t projected) {
-  tokens_ = tokens;
-  const size_t all = static_cast<size_t>(tiles()) * tile_floats();
+void Mixer::Plan(int tokens, ArenaPlan* plan, size_t projected) {
+  const size_t all = static_cast<size_t>(TilesOf(tokens)) * tile_floats();
   const size_t states = static_cast<size_t>(shape_.channels) * shape_.state;
   const int longest = std::max(config_.embed_dim, config_.d_inner());
   const size_t rounded =

@@ -21,11 +21,14 @@ class Mixer {
   // Keeps the references. The kernels must have packed_linear_bf16 for kBf16.
   Mixer(const BackboneConfig& config, const Kernels& kernels, Precision precision, Team& team);
 
-  // Sequences have `tokens` tokens from now on; what memory they need goes into `plan`, with at
-  // least `projected` floats in projected(). The plan has to be placed before anything else.
-  void SetLength(int tokens, ArenaPlan* plan, size_t projected = 0);
+  // Adds what memory sequences of `tokens` tokens need, with at least `projected` floats in
+  // projected(). The plan has to be placed before anything else.
+  void Plan(int tokens, ArenaPlan* plan, size_t projected = 0);
 
-  int tiles() const { return (tokens_ + kTileTokens - 1) / kTileTokens; }
+  // Sequences have `tokens` tokens from now on, in the memory planned for them.
+  void SetLength(int tokens) { tokens_ = tokens; }
+
+  int tiles() const { return TilesOf(tokens_); }
   int Count(int tile) const;  // tokens in it
 
   // x and z of a tile. `rows`: [Count(tile)][embed_dim]. Tiles are independent: any thread of the
@@ -61,6 +64,7 @@ class Mixer {
     uint16_t* scratch() const { return reinterpret_cast<uint16_t*>(rounded); }
   };
 
+  static int TilesOf(int tokens) { return (tokens + kTileTokens - 1) / kTileTokens; }
   size_t tile_floats() const { return static_cast<size_t>(shape_.channels) * kTileTokens; }
   float* XOf(int tile) const { return xz_ + tile * 2 * tile_floats(); }
   float* ZOf(int tile) const { return XOf(tile) + tile_floats(); }

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/team.h"
+#include "model/arena.h"
 #include "model/patches.h"
 #include "model/position.h"
 #include "model/tensor_ops.h"
@@ -131,18 +137,24 @@ void ExpectLikeDouble(const BackboneConfig& config, const Weights& weights, doub
   }
 }
 
+// The combinations of the mixer's switches are 0 to 63.
+MixerConfig SwitchesOf(int bits) {
+  const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
+  MixerConfig mixer;
+  mixer.shared = bit(0);
+  mixer.scan_input = bit(1) ? MixerConfig::ScanInput::kRaw : MixerConfig::ScanInput::kConv;
+  mixer.init = bit(2) ? MixerConfig::Init::kFirstToken : MixerConfig::Init::kZero;
+  mixer.mask_backward = bit(3);
+  mixer.residual = bit(4) ? MixerConfig::Residual::kCumulative : MixerConfig::Residual::kNone;
+  mixer.gate = !bit(5);
+  return mixer;
+}
+
 TEST(Backbone, EveryCombinationOfSwitchesMatchesTheDoubleReference) {
   ModelConfig model = SmallModel();
   for (int bits = 0; bits < 64; ++bits) {
     SCOPED_TRACE("switches " + std::to_string(bits));
-    const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
-    MixerConfig& mixer = model.backbone.mixer;
-    mixer.shared = bit(0);
-    mixer.scan_input = bit(1) ? MixerConfig::ScanInput::kRaw : MixerConfig::ScanInput::kConv;
-    mixer.init = bit(2) ? MixerConfig::Init::kFirstToken : MixerConfig::Init::kZero;
-    mixer.mask_backward = bit(3);
-    mixer.residual = bit(4) ? MixerConfig::Residual::kCumulative : MixerConfig::Residual::kNone;
-    mixer.gate = !bit(5);
+    model.backbone.mixer = SwitchesOf(bits);
     ExpectLikeDouble(model.backbone, GenerateWeights(model, 5), kTolerance);
   }
 }
@@ -321,6 +333,84 @@ TEST(Backbone, PassesThatShareAnArenaHaveTheBitsOfTheirOwn) {
   RunShaped(clip, 40, 44);
   RunShaped(still, 44, 40);
   EXPECT_EQ(arena.floats(), largest);
+}
+
+// What an arena holds before a pass decides nothing: a pass reads no value that it has not written.
+class DirtyArena : public ::testing::Test {
+ protected:
+  DirtyArena() {
+    for (int size = 1; size <= 4; ++size) teams_.push_back(std::make_unique<Team>(size));
+  }
+
+  // The pooled tokens of one pass after every float of the arena was `dirt`.
+  static std::vector<float> RunAfter(float dirt, const std::vector<float>& video, Arena* arena,
+                                     Backbone* backbone) {
+    float* patches =
+        backbone->patches();  // It may grow the arena, which the next pass finds grown.
+    std::fill_n(arena->Reserve(1), arena->floats(), dirt);
+    PatchesFromVideo(video.data(), backbone->config(), patches);
+    return RunPooled(*backbone);
+  }
+
+  void ExpectTheSameBits(const ModelConfig& model) {
+    const Weights weights = GenerateWeights(model, 5);
+    const auto video = SmallVideo(model.backbone);
+    for (const Kernels* kernels : KernelsHere()) {
+      for (Precision precision : {Precision::kFp32, Precision::kBf16}) {
+        if (precision == Precision::kBf16 && kernels->packed_linear_bf16 == nullptr) continue;
+        for (const auto& team : teams_) {
+          SCOPED_TRACE(::testing::Message() << kernels->name << " precision " << int(precision)
+                                            << " threads " << team->size());
+          Arena arena;
+          Backbone backbone(model.backbone, weights, *kernels,
+                            {.precision = precision, .team = team.get(), .arena = &arena});
+          const auto clean = RunAfter(0, video, &arena, &backbone);
+          for (float value : clean) ASSERT_TRUE(std::isfinite(value));
+          EXPECT_EQ(RunAfter(NAN, video, &arena, &backbone), clean);
+          EXPECT_EQ(RunAfter(-1e30F, video, &arena, &backbone), clean);  // A maximum drops NaN.
+        }
+      }
+    }
+  }
+
+  std::vector<std::unique_ptr<Team>> teams_;
+};
+
+TEST_F(DirtyArena, ChangesNoBitOfAnyCombinationOfSwitches) {
+  ModelConfig model = SmallModel();
+  for (int bits = 0; bits < 64; ++bits) {
+    SCOPED_TRACE("switches " + std::to_string(bits));
+    model.backbone.mixer = SwitchesOf(bits);
+    ExpectTheSameBits(model);
+  }
+}
+
+TEST_F(DirtyArena, ChangesNoBitOfAnyOrderPoolAndLength) {
+  ModelConfig model = SmallModel();
+  BackboneConfig& config = model.backbone;
+  for (ScanOrder order :
+       {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst, ScanOrder::kAlternating}) {
+    for (PoolKind pool :
+         {PoolKind::kCls, PoolKind::kAvg, PoolKind::kClsPlusAvg, PoolKind::kClsPlusAvgDeltaMax}) {
+      for (int size :
+           {4, 16, 32}) {  // 4, 49 and 193 tokens: less than a tile, and one of them left
+        config.scan_order = order;
+        config.pool = pool;
+        config.size = size;
+        SCOPED_TRACE(::testing::Message()
+                     << "order " << int(order) << " pool " << int(pool) << " size " << size);
+        ExpectTheSameBits(model);
+      }
+    }
+  }
+}
+
+TEST_F(DirtyArena, ChangesNoBitOfOddWidthsStatesAndTaps) {
+  ModelConfig model = SmallModel();
+  model.backbone.embed_dim = 21;
+  model.backbone.d_state = 5;
+  model.backbone.d_conv = 3;
+  ExpectTheSameBits(model);
 }
 
 TEST(PatchTokens, CountsWithoutCls) {

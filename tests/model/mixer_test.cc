@@ -32,7 +32,8 @@ std::vector<float> Mix(const Weights& weights, const std::string& prefix,
   Team team(threads);
   Mixer mixer(config, kernels, Precision::kFp32, team);
   ArenaPlan plan;
-  mixer.SetLength(length, &plan);
+  mixer.Plan(length, &plan);
+  mixer.SetLength(length);
   Arena arena;
   plan.Place(&arena);
   const PackedMixer packed = PackedMixer::From(weights, prefix, config, Precision::kFp32);
