@@ -313,6 +313,48 @@ TEST_P(MultimodalBundle, AViewOfOnePictureIsAnImage) {
   EXPECT_EQ(moving->tokens, config.backbone.tokens() - 1);
 }
 
+bool SameBits(const Prediction& a, const Prediction& b) {
+  const auto texts_alike = [](const TextEmbedding& x, const TextEmbedding& y) {
+    return x.values == y.values;
+  };
+  return a.embeddings == b.embeddings && a.raw_embeddings == b.raw_embeddings &&
+         std::equal(a.texts.begin(), a.texts.end(), b.texts.begin(), b.texts.end(), texts_alike) &&
+         a.match_logits == b.match_logits && a.tokens == b.tokens;
+}
+
+// Clips, stills and texts go through the same memory one after another.
+TEST_P(MultimodalBundle, AnItemHasTheSameBitsAloneAndAmongClipsStillsAndTexts) {
+  const ModelConfig& config = bundle_->config();
+  Clip mixed = NoiseClip(config, 9, 4, 3);
+  std::fill(mixed.views[1].pictures.begin(), mixed.views[1].pictures.end(), 2);
+  std::fill(mixed.views[3].pictures.begin(), mixed.views[3].pictures.end(), 5);
+  const Clip moving = NoiseClip(config, 5, 2, 4);
+  const Clip still = NoiseClip(config, 1, 1, 5);
+  const Clip tensor = ClipOf(file_, 0, config.backbone.frames);
+  const Clip still_tensor = ClipOf(file_, 0, 1);
+  const std::vector<std::string> few = Texts(3);
+  const std::vector<std::string> many = Texts(kRerankTexts + 3);  // Each view is seen twice.
+  const std::vector<PredictItem> items = {
+      {&mixed, &cancel_, kRerank, &few},  {&still, &cancel_, kEmbed},
+      {&tensor, &cancel_, kMatch, &few},  {nullptr, &cancel_, {}, &many},
+      {&mixed, &cancel_, kRerank, &many}, {&still_tensor, &cancel_, kRerank, &few},
+      {&moving, &cancel_, kEmbed},        {&still, &cancel_, kRerank, &many},
+      {&mixed, &cancel_, kEmbed},
+  };
+  for (const Kernels* kernels : KernelsHere()) {
+    for (int threads : {1, 2}) {
+      SCOPED_TRACE(::testing::Message() << kernels->name << " threads " << threads);
+      const PredictorOptions options{.threads = threads, .kernel = kernels->name};
+      const auto together = (*Predictor::Create(bundle_, options))->Predict(items);
+      for (size_t i = 0; i < items.size(); ++i) {
+        const auto alone = (*Predictor::Create(bundle_, options))->Predict({&items[i], 1});
+        ASSERT_TRUE(together[i].ok()) << together[i].status();
+        EXPECT_TRUE(SameBits(*together[i], *alone[0])) << i;
+      }
+    }
+  }
+}
+
 TEST_P(MultimodalBundle, OnlyTheBestTextsOfTheClipAreScored) {
   Clip clip = NoiseClip(bundle_->config(), 9, 3, 3);
   clip.windows.resize(2);
