@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <limits>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "bench/engine/line.h"
@@ -18,6 +19,8 @@ namespace {
 
 constexpr int kWrong = 1;
 constexpr int kNoGpu = 3;
+constexpr int kMostFrames = 10'000;  // whose tokens can be counted
+constexpr int kMostClips = 10'000;
 
 int Fail(int code, absl::string_view why) {
   std::cerr << "scanline-engine-bench: " << why << "\n";
@@ -56,8 +59,9 @@ int Run(Options options) {
 void Describe(Options& o, CLI::App* app) {
   app->add_option("--model", o.model,
                   "tiny, small, middle, base or a bundle's folder (with a /) [tiny]");
-  app->add_option("--frames", o.frames, "[8, or the bundle's]")->check(CLI::PositiveNumber);
-  app->add_option("--layers", o.layers, "of an official shape; the rest is left out");
+  app->add_option("--frames", o.frames, "[8, or the bundle's]")->check(CLI::Range(1, kMostFrames));
+  app->add_option("--layers", o.layers, "of an official shape; the rest is left out")
+      ->check(CLI::Range(1, 1000));
   app->add_option("--device", o.device, "cpu, cuda:N, or auto: cuda:0 where there is one [cpu]");
   app->add_option(
          "--precision", o.precision,
@@ -65,18 +69,18 @@ void Describe(Options& o, CLI::App* app) {
          "fp32 on the CPU and bf16 on a GPU [auto]")
       ->check(CLI::IsMember({"auto", "fp32", "bf16"}));
   app->add_option("--batch", o.batches, "clips at once; on a GPU repeatable [1]")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostClips));
   app->add_option("--runs", o.runs, "timed passes, of each thread or batch; 0: none [5]")
       ->check(CLI::Range(0, 1000000));
-  app->add_option("--check-vectors", o.vectors,
-                  "also the error against the vectors of this folder");
-  app->add_option("--threads", o.threads, "CPU: [2]")->check(CLI::PositiveNumber);
+  app->add_option("--check-vectors", o.vectors, "also the error against the vectors of this folder")
+      ->check(CLI::ExistingDirectory);
+  app->add_option("--threads", o.threads, "CPU: [2]")->check(CLI::Range(1, 1024));
   app->add_option("--path", o.path, "CPU: kernels: scalar, avx2, avx512, avx512_bf16 [auto]");
   app->add_option("--profile", o.profile, "CPU: latency, throughput or both [both]")
       ->check(CLI::IsMember({"latency", "throughput", "both"}));
   app->add_flag("--peaks", o.peaks, "CPU: also multiply-adds, bandwidth and the scan alone");
   app->add_option("--kernels", o.kernels, "GPU: also each kernel alone, for so many clips")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostClips));
 }
 
 int Main(int argc, char** argv) {
@@ -86,6 +90,9 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     return Run(options);
+  } catch (const std::bad_alloc&) {
+    return Fail(kWrong,
+                "not enough memory; expected fewer --frames or --threads, or a smaller --model");
   } catch (const std::exception& error) {
     return Fail(kWrong, error.what());
   }

@@ -83,6 +83,21 @@ class Refusal(unittest.TestCase):
             self.refused(WRONG, f"{option[0]} is of the CPU", "--device", "cuda:99", *option)
         self.refused(WRONG, "--batch", "--device", "cuda:99", "--runs", 0, "--batch", 8)
 
+    def test_of_numbers_out_of_range_names_the_range(self):
+        for option, found, wanted in (("--frames", 0, "1 to 10000"), ("--frames", 10 ** 9, "1 to 10000"),
+                                      ("--layers", -5, "1 to 1000"), ("--threads", 0, "1 to 1024"),
+                                      ("--threads", "many", "1 to 1024"), ("--batch", 0, "1 to 10000"),
+                                      ("--kernels", -1, "1 to 10000"), ("--runs", -1, "0 to")):
+            done = run(option, found)
+            self.assertNotEqual(done.returncode, 0, option)
+            self.assertRegex(done.stderr, f"{option[1:]}.* {found} .*{wanted}")
+
+    def test_of_vectors_in_no_folder(self):
+        for folder in ("", "no/such/folder", BENCH):
+            done = run("--runs", 0, "--check-vectors", folder)
+            self.assertNotEqual(done.returncode, 0, folder)
+            self.assertIn("--check-vectors", done.stderr)
+
     def test_of_models_and_vectors_that_are_not_there(self):
         self.refused(WRONG, "tiny, small, middle, base", "--model", "huge")
         with tempfile.TemporaryDirectory() as folder:
