@@ -15,9 +15,11 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 
 from decode_peers import PEERS, middles
 
@@ -42,8 +44,8 @@ def measure(command, timeout_s=TIMEOUT_S):
     except OSError as error:
         return {"error": str(error)}
     if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        return {"error": last[0][:200]}
+        said = [line for line in done.stderr.strip().splitlines() if not line.startswith("Run with --help")]
+        return {"error": said[-1][:200] if said else f"exit code {done.returncode}"}
     return json.loads(done.stdout)
 
 
@@ -141,11 +143,43 @@ def complaints(result, most):
     return None
 
 
-def keep(result, path):
-    """Writes the result to the file of --json; None: nowhere."""
-    if path:
+def result_file(text):
+    """The type of --json: what cannot be written is told before minutes of measuring."""
+    path = pathlib.Path(text)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError("it is a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        with tempfile.TemporaryFile(dir=path.parent):
+            return path
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot write {text}: {error}") from error
+
+
+def at_least_one(text):
+    """The type of a count."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, found {text!r}")
+    return int(text)
+
+
+def keep(result, path):
+    """Writes the result to the file of --json, whole or not at all; None: nowhere."""
+    if path:
+        text = json.dumps(result, indent=1) + "\n"
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+
+
+def start(body):
+    """A program's main: a signal ends it in few words, and what it measures with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        body()
+    except KeyboardInterrupt:
+        show("")
+        sys.exit(128 + signal.SIGINT)
 
 
 def main():
@@ -154,11 +188,11 @@ def main():
     parser.add_argument("clip", nargs="?", type=pathlib.Path, default=CLIP)
     parser.add_argument("--bench", required=True)
     parser.add_argument("--python", required=True)
-    parser.add_argument("--frames", type=int, default=16)
-    parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--runs", type=int, default=2)
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--frames", type=at_least_one, default=16)
+    parser.add_argument("--size", type=at_least_one, default=224)
+    parser.add_argument("--rounds", type=at_least_one, default=5)
+    parser.add_argument("--runs", type=at_least_one, default=2)
+    parser.add_argument("--json", type=result_file)
     parser.add_argument("--check", type=float)
     args = parser.parse_args()
     args.wanted = middles(300, args.frames) if args.clip == CLIP else None
@@ -174,4 +208,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

@@ -17,7 +17,7 @@ import pathlib
 import subprocess
 import sys
 
-from decode import keep, machine, output_of, show
+from decode import at_least_one, keep, machine, output_of, result_file, show, start
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLIP = ROOT / "assets/clips/pedestrians_12s.avi"
@@ -104,8 +104,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=12, help="how long the clip is")
     parser.add_argument("--frames", type=int, default=120, help="how many it has")
     parser.add_argument("--interval", type=float, default=1)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--runs", type=at_least_one, default=5)
+    parser.add_argument("--json", type=result_file)
     parser.add_argument("--check", type=float)
     args = parser.parse_args()
     load = os.getloadavg()[0]
@@ -121,4 +121,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

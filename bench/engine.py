@@ -18,7 +18,7 @@ import os
 import pathlib
 import sys
 
-from decode import keep, machine, measure, output_of, show
+from decode import at_least_one, keep, machine, measure, output_of, result_file, show, start
 from engine_report import (missed, ratio, ratios_of, rel_max, scaled, scan_bound_ns, summary, table,
                            targets, worst_error)
 
@@ -248,14 +248,14 @@ def main():
     parser.add_argument("--bench", required=True)
     parser.add_argument("--python", required=True)
     parser.add_argument("--model", default="tiny", choices=("tiny", "small", "middle", "base", "default"))
-    parser.add_argument("--frames", type=int)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--frames", type=at_least_one)
+    parser.add_argument("--threads", type=at_least_one, default=2)
     parser.add_argument("--path")
     parser.add_argument("--precision", default="auto", choices=("auto", "fp32", "bf16"))
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--rounds", type=at_least_one, default=3)
+    parser.add_argument("--runs", type=at_least_one, default=5)
     parser.add_argument("--ours", action="store_true")
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--json", type=result_file)
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     args.given = given(sys.argv[1:])
@@ -284,4 +284,4 @@ def given(words):
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

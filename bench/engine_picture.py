@@ -8,7 +8,7 @@ PARTS = {"products": ("#2f6f9f", "matrix products"), "scan": ("#e08a3c", "scan")
          "conv": ("#7aa974", "convolution"), "other": ("#a58bb5", "gate, norms"),
          "waiting": ("#c9c9c9", "waiting")}
 WIDTH, LEFT, RIGHT, ROW, BAR, TOP = 860, 226, 110, 40, 24, 64
-EMBED_DIM = {"tiny": (192, 24), "small": (384, 24), "middle": (576, 32)}
+EMBED_DIM = {"tiny": (192, 24), "small": (384, 24), "middle": (576, 32), "base": (768, 24)}
 STATES, PATCH_VALUES = 16, 768
 
 

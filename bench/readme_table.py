@@ -19,6 +19,10 @@ PICTURE = "docs/pictures/engine.svg"
 
 
 def engine(result):
+    if (result["model"] not in engine_picture.EMBED_DIM
+            or not all("eager_cpu" in one["ratios"] for one in result["variants"].values())):
+        sys.exit("readme_table.py: bench/results/engine.json is of a bundle or has no peers; expected what "
+                 "./dev bench engine makes without --model default and --ours")
     yield (f"Forward pass of VideoMamba-{result['model'].capitalize()}, {result['frames']} frames of "
            f"224x224, {result['threads']} threads, from pictures to logits:")
     yield ""

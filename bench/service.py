@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-from decode import keep, machine, measure, output_of, show
+from decode import at_least_one, keep, machine, measure, output_of, result_file, show, start
 
 TINY = {"embed_dim": 192, "depth": 24, "d_state": 16, "dt_rank": 12, "patch": 16, "tubelet": 1,
         "frames": 8, "size": 224}
@@ -108,12 +108,15 @@ class Server:
 
     def __enter__(self):
         end = time.monotonic() + START_S
-        while not self.ports.exists():
-            if self.process.poll() is not None or time.monotonic() > end:
-                self.__exit__()
-                sys.exit("service.py: the server did not start:\n" + self.log.read_text()[-2000:])
-            time.sleep(0.05)
-        return "127.0.0.1:" + self.ports.read_text().split()[0]
+        try:
+            while not self.ports.exists():
+                if self.process.poll() is not None or time.monotonic() > end:
+                    sys.exit("service.py: the server did not start:\n" + self.log.read_text()[-2000:])
+                time.sleep(0.05)
+            return "127.0.0.1:" + self.ports.read_text().split()[0]
+        except BaseException:  # Then nothing calls __exit__.
+            self.__exit__()
+            raise
 
     def __exit__(self, *_):
         self.process.terminate()
@@ -169,13 +172,13 @@ def main():
     parser.add_argument("--bench", required=True)
     parser.add_argument("--server-program", required=True)
     parser.add_argument("--model", default="tiny")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--workers", type=at_least_one, default=2)
+    parser.add_argument("--threads", type=at_least_one, default=1)
     parser.add_argument("--kernel", default="auto")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--seconds", type=float, default=4)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--rounds", type=at_least_one, default=5)
+    parser.add_argument("--json", type=result_file)
     parser.add_argument("--check", type=float)
     args = parser.parse_args()
     load = os.getloadavg()[0]
@@ -187,4 +190,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

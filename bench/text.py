@@ -16,7 +16,7 @@ import os
 import pathlib
 import sys
 
-from decode import keep, machine, measure, output_of, show
+from decode import at_least_one, keep, machine, measure, output_of, result_file, show, start
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VOCAB = ROOT / "tests/data/tokenizer/vocab.txt"
@@ -119,10 +119,10 @@ def main():
     parser.add_argument("--bench", required=True)
     parser.add_argument("--python", required=True)
     parser.add_argument("--depth", type=int, nargs="+", default=[9, 12])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--threads", type=at_least_one, default=2)
+    parser.add_argument("--rounds", type=at_least_one, default=3)
+    parser.add_argument("--runs", type=at_least_one, default=5)
+    parser.add_argument("--json", type=result_file)
     parser.add_argument("--check", type=float)
     args = parser.parse_args()
     result = report(args, {str(depth): run(args, depth) for depth in args.depth})
@@ -134,4 +134,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

@@ -1,16 +1,21 @@
 """What the benchmarks make of their measurements, and README.md's table of the results kept."""
 
+import argparse
 import copy
 import json
 import pathlib
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.dom.minidom
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
+import decode  # noqa: E402
 import engine  # noqa: E402
 import engine_picture  # noqa: E402
 import engine_report as report  # noqa: E402
@@ -52,6 +57,79 @@ def result_of(**changes):
     result |= changes
     result["targets"] = report.targets(result)
     return result
+
+
+def running(pid):
+    """Whether a process is there and has not ended."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+class Program(unittest.TestCase):
+    """What the programs have in common: their options, their result file, and how they end."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def engine(self, *options, bench="true"):
+        return [sys.executable, ROOT / "bench/engine.py", "--bench", bench, "--python", sys.executable,
+                *map(str, options)]
+
+    def test_refuses_before_it_measures(self):
+        (self.folder / "file").write_text("")
+        for option, value, word in (("--rounds", 0, "at least 1"), ("--runs", -1, "at least 1"),
+                                    ("--threads", "many", "at least 1"), ("--frames", 0, "at least 1"),
+                                    ("--json", self.folder, "folder"),
+                                    ("--json", self.folder / "file/result.json", "cannot write")):
+            done = subprocess.run(self.engine(option, value), capture_output=True, text=True, timeout=60,
+                                  check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(word, done.stderr.splitlines()[-1])
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["file"])
+
+    def test_result_file_is_made_with_its_folder_and_written_whole(self):
+        path = decode.result_file(str(self.folder / "new/result.json"))
+        self.assertFalse(path.exists())
+        decode.keep({"a": 1}, path)
+        with self.assertRaises(TypeError):
+            decode.keep({"a": object()}, path)
+        self.assertEqual(json.loads(path.read_text()), {"a": 1})
+        self.assertEqual(list(path.parent.iterdir()), [path])
+        decode.keep({"a": 1}, None)
+        with self.assertRaises(argparse.ArgumentTypeError):
+            decode.at_least_one("1.5")
+
+    def test_says_what_a_measured_process_complained_of(self):
+        script = "echo first >&2; echo --threads: Value 0 >&2; echo Run with --help for more >&2; exit 105"
+        self.assertEqual(decode.measure(["sh", "-c", script]), {"error": "--threads: Value 0"})
+        self.assertEqual(decode.measure(["sh", "-c", "exit 4"]), {"error": "exit code 4"})
+
+    def test_a_signal_ends_it_with_what_it_measures_and_keeps_the_old_result(self):
+        bench, pid, kept = (self.folder / name for name in ("bench", "pid", "result.json"))
+        bench.write_text(f"#!/bin/sh\necho $$ >{pid}.part && mv {pid}.part {pid}\nexec sleep 100\n")
+        bench.chmod(0o755)
+        kept.write_text("old")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = subprocess.Popen(self.engine("--json", kept, bench=bench), text=True,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while not pid.exists():
+                time.sleep(0.01)
+            child = int(pid.read_text())
+            pid.unlink()
+            process.send_signal(number)
+            _, said = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 128 + number)
+            self.assertNotIn("Traceback", said)
+            end = time.monotonic() + 10
+            while running(child):
+                self.assertLess(time.monotonic(), end, "what was measured runs on")
+                time.sleep(0.01)
+        self.assertEqual(kept.read_text(), "old")
 
 
 class Ratios(unittest.TestCase):
@@ -260,6 +338,16 @@ class Readme(unittest.TestCase):
             result = json.loads(path.read_text(encoding="utf-8"))
             self.assertIn(f"`{result['command']}`", table)
             self.assertIn(result["commit"][:8], table)
+
+    def test_refuses_a_result_that_makes_no_table(self):
+        result = readme_table.kept()["engine"]
+        name = next(iter(result["variants"]))
+        ours_alone = copy.deepcopy(result)
+        ours_alone["variants"][name]["ratios"] = {}
+        for wrong in (ours_alone, result | {"model": "default"}):
+            with self.assertRaises(SystemExit) as refused:
+                list(readme_table.lines({"engine": wrong}))
+            self.assertIn("./dev bench engine", str(refused.exception))
 
     def test_needs_its_markers(self):
         with self.assertRaises(SystemExit):
