@@ -242,9 +242,19 @@ class Reader {
     }
     for (const CLI::ConfigItem& item : items) {
       const std::string key = item.fullname();
+      if (!item.parents.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat("expected no sections in ", config_,
+                                                       ", found [", item.parents.front(), "]"));
+      }
       if (std::count(names_.begin(), names_.end(), key) == 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("unknown key \"", key, "\" in ", config_, DidYouMean(key, names_, "")));
+      }
+      if (key != "model" && item.inputs.size() > 1) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("expected one value of ", key, " in ", config_, ", found ",
+                         absl::StrJoin(item.inputs, " and "),
+                         key == "device" ? "; GPUs are \"cuda:0,cuda:1\"" : ""));
       }
       if (!given_.contains(key)) given_[key] = {item.inputs, "file " + config_};
     }

@@ -35,6 +35,12 @@ struct Engines {
 absl::StatusOr<Engines> ResolveEngines(const Settings& settings) {
   Engines engines;
   for (const std::string& device : std::vector<std::string>(absl::StrSplit(settings.device, ','))) {
+    if (device.empty()) {
+      return MakeError(
+          Reason::kFieldInvalid,
+          absl::StrCat("expected --device to be cpu, auto or GPUs as cuda:0,cuda:1, found \"",
+                       settings.device, "\""));
+    }
     const absl::StatusOr<EngineInfo> engine = ResolveEngine(EngineOf(settings, device));
     if (!engine.ok()) return engine.status();
     if (engines.devices.empty()) engines.first = *engine;

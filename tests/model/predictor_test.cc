@@ -73,12 +73,23 @@ TEST(Predictor, AClipHasTheSameBitsAloneAndInAnyBatch) {
   }
 }
 
-TEST(Predictor, SeveralThreadsGiveTheSameAnswerWithinRounding) {
+TEST(Predictor, SeveralThreadsGiveTheSameBits) {  // docs/operations.md
   const auto bundle = Default();
   const Clip clip = NoiseClip(bundle->config(), 16, 1, 5);
-  const auto one = PredictAlone(*Create(bundle, {.threads = 1}), clip);
-  const auto two = PredictAlone(*Create(bundle, {.threads = 2}), clip);
-  EXPECT_LE(MaxDifference(two[0], one[0]), 1e-4);
+  for (const std::string& kernel : KernelNames()) {
+    if (!FindKernels(kernel)->runs_here()) continue;
+    for (const char* precision : {"fp32", "bf16"}) {
+      const PredictorOptions options{.kernel = kernel, .precision = precision};
+      if (!ResolveEngine(options).ok()) continue;
+      const auto one = PredictAlone(*Create(bundle, options), clip);
+      for (int threads : {2, 3, 4}) {
+        SCOPED_TRACE(::testing::Message() << kernel << " " << precision << " " << threads);
+        PredictorOptions several = options;
+        several.threads = threads;
+        EXPECT_EQ(PredictAlone(*Create(bundle, several), clip), one);
+      }
+    }
+  }
 }
 
 TEST(Predictor, CountsTokensOfAllViewsWithoutCls) {

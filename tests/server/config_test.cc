@@ -153,7 +153,17 @@ TEST(Config, AnUnknownKeyOfTheFileIsRefusedWithTheNearestOne) {
   EXPECT_THAT(parsed.status().message(), HasSubstr("unknown key \"wokers\""));
   EXPECT_THAT(parsed.status().message(), HasSubstr("did you mean workers?"));
   const std::string section = WriteFile("section.toml", "[limits]\nworkers = 7\n");
-  EXPECT_FALSE(Parse({"--config", section}).ok());
+  EXPECT_THAT(Parse({"--config", section}).status().message(),
+              HasSubstr("expected no sections in " + section + ", found [limits]"));
+}
+
+TEST(Config, ASettingHasOneValueInTheFile) {
+  const std::string list = WriteFile("list.toml", "device = [\"cuda:0\", \"cuda:1\"]\n");
+  EXPECT_THAT(Parse({"--config", list}).status().message(),
+              HasSubstr("expected one value of device in " + list +
+                        ", found cuda:0 and cuda:1; GPUs are \"cuda:0,cuda:1\""));
+  const std::string twice = WriteFile("twice.toml", "threads = 1\nthreads = 3\n");
+  EXPECT_THAT(Parse({"--config", twice}).status().message(), HasSubstr("found 1 and 3"));
 }
 
 TEST(Config, AnUnknownFlagIsRefusedWithTheNearestOne) {
