@@ -33,7 +33,8 @@ static_assert(cudaErrorMemoryAllocation == 2 && cudaErrorDevicesUnavailable == 4
               cudaErrorIllegalInstruction == 715 && cudaErrorMisalignedAddress == 716 &&
               cudaErrorInvalidAddressSpace == 717 && cudaErrorInvalidPc == 718 &&
               cudaErrorLaunchFailure == 719 && cudaErrorTensorMemoryLeak == 721 &&
-              cudaErrorMpsClientTerminated == 810 && cudaErrorUnknown == 999);
+              cudaErrorMpsClientTerminated == 810 && cudaErrorExternalDevice == 911 &&
+              cudaErrorUnknown == 999);
 
 constexpr int kLeastCapability = 80;  // Ampere: bf16 and asynchronous copies
 constexpr size_t kMostShapes = 16;    // A service sees a few again and again.
@@ -76,7 +77,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
 
   ~Engine() override {
     cudaSetDevice(device_);
-    cudaDeviceSynchronize();
+    Wait();
     shapes_.clear();
     if (handle_ != nullptr) lt_->Destroy(handle_);
   }
@@ -92,7 +93,8 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
         SCANLINE_RETURN_IF_ERROR(MakeEvent(event));
       }
     }
-    return UploadWeights(config);
+    SCANLINE_RETURN_IF_ERROR(UploadWeights(config));
+    return TryAKernel();
   }
 
   absl::Status Run(absl::Span<const ViewInput> views, const BackboneConfig& shape, bool all_tokens,
@@ -120,6 +122,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
                        properties.major, ".", properties.minor, "; expected 8.0 or later"));
     }
     setting_.multiprocessors = properties.multiProcessorCount;
+    capability_ = absl::StrCat(properties.major, ".", properties.minor);
     name_ = absl::StrCat("cuda:", device_, " (", properties.name, ", ",
                          setting_.type == Element::kFloat32 ? "fp32" : "bf16", ")");
     return absl::OkStatus();
@@ -128,10 +131,41 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   absl::Status UploadWeights(const ModelConfig& config) {
     packed_ = PackWeights(config.backbone, {config.mean, config.std}, weights_, setting_.type);
     SCANLINE_ASSIGN_OR_RETURN(device_weights_, Upload(packed_.bytes.data(), packed_.bytes.size()));
-    packed_.bytes = {};
+    std::vector<uint8_t>().swap(packed_.bytes);  // An assignment would keep the memory.
     setting_.packed = &packed_;
     setting_.weights = device_weights_.get();
     return absl::OkStatus();
+  }
+
+  // A program that was built for other architectures says so here, not at the first request.
+  absl::Status TryAKernel() {
+    SCANLINE_RETURN_IF_ERROR(arena_.Reserve(kAlignment));
+    const int error = LaunchGate({.type = Element::kFloat32,
+                                  .rows = 1,
+                                  .inner = 16,
+                                  .forward = arena_.get(),
+                                  .backward = arena_.get(),
+                                  .out = arena_.get()},
+                                 compute_.get());
+    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion) {
+      return MakeError(Reason::kFieldInvalid,
+                       absl::StrCat(name_, " has compute capability ", capability_,
+                                    ", for which this program was not built; build it with "
+                                    "-DCMAKE_CUDA_ARCHITECTURES, or take device cpu"));
+    }
+    SCANLINE_RETURN_IF_ERROR(LaunchStatus(error, "the first kernel"));
+    return CudaStatus(cudaStreamSynchronize(compute_.get()), "the first kernel");
+  }
+
+  // For all that the engine has enqueued; gives the first error. Of its own streams, since the wait
+  // for a device breaks the captures of other engines on it.
+  int Wait() const {
+    int error = cudaSuccess;
+    for (const StreamPtr* stream : {&in_, &compute_, &out_}) {
+      const int ended = *stream == nullptr ? cudaSuccess : cudaStreamSynchronize(stream->get());
+      if (error == cudaSuccess) error = ended;
+    }
+    return error;
   }
 
   absl::Status RunBatch(absl::Span<const ViewInput> views, const BackboneConfig& shape,
@@ -185,12 +219,11 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
     SCANLINE_RETURN_IF_ERROR(Reserve(part.bucket, slots_[slot]));
     FillInput(part, slots_[slot]);
     const absl::Status status = Enqueue(part.bucket, slots_[slot]);
+    if (status.ok()) return status;
     // A part that was begun by half must be over before its buffers are used again.
-    if (!status.ok()) {
-      cudaDeviceSynchronize();
-      static_cast<void>(cudaGetLastError());  // else the next launch reports it once more
-    }
-    return status;
+    const int ended = Wait();
+    static_cast<void>(cudaGetLastError());  // else the next launch reports it once more
+    return WithCause(status, ended);
   }
 
   absl::Status Finish(const Part& part, int slot) override {
@@ -220,7 +253,8 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   absl::Status Reserve(int bucket, Slot& slot) {
     const size_t arena = batch_.pass().Place(bucket).bytes;
     if (arena > arena_.bytes()) {
-      for (Shape& shape : shapes_) shape.graphs.clear();  // They hold its address.
+      SCANLINE_RETURN_IF_ERROR(CudaStatus(Wait(), "a forward pass"));  // The part before uses it.
+      for (Shape& shape : shapes_) shape.graphs.clear();               // They hold its address.
       SCANLINE_RETURN_IF_ERROR(arena_.Reserve(arena));
     }
     const size_t in = AreasAt(bucket) + bucket * 2 * sizeof(int);
@@ -343,6 +377,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   const int device_;
   const Weights& weights_;
   std::string name_;
+  std::string capability_;
   const CublasLt* lt_ = nullptr;
   cublasLtHandle_t handle_ = nullptr;
   PassSetting setting_;

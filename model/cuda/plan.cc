@@ -107,6 +107,7 @@ Reason ReasonOfCudaError(int error) {
     case 719:  // cudaErrorLaunchFailure
     case 721:  // cudaErrorTensorMemoryLeak
     case 810:  // cudaErrorMpsClientTerminated
+    case 911:  // cudaErrorExternalDevice
     case 999:  // cudaErrorUnknown
       return Reason::kDeviceLost;
     default:
@@ -118,6 +119,15 @@ absl::Status LaunchStatus(int error, absl::string_view doing) {
   if (error == 0) return absl::OkStatus();
   return MakeError(ReasonOfCudaError(error),
                    absl::StrCat("the GPU failed at ", doing, ": CUDA error ", error));
+}
+
+absl::Status WithCause(const absl::Status& failed, int ended) {
+  if (ended == 0 || ReasonOf(failed) == Reason::kDeviceLost ||
+      ReasonOfCudaError(ended) != Reason::kDeviceLost) {
+    return failed;
+  }
+  return MakeError(Reason::kDeviceLost,
+                   absl::StrCat("the GPU was lost, CUDA error ", ended, ": ", failed.message()));
 }
 
 absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSystem& system) {

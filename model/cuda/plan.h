@@ -70,6 +70,10 @@ Reason ReasonOfCudaError(int error);
 // The Status of a launch or another call that returned `error`; OK for 0.
 absl::Status LaunchStatus(int error, absl::string_view doing);
 
+// What failed, when waiting for the device afterwards gave `ended`: a lost device is the cause of
+// whatever failed before that was known, and not every library names it.
+absl::Status WithCause(const absl::Status& failed, int ended);
+
 // What the machine has.
 struct CudaSystem {
   bool built = false;  // this program has the CUDA engine

@@ -12,7 +12,7 @@
 // drawn from a seed, so that a missing barrier shows as a wrong number under some seed. Sanitizers
 // see every access; shared memory starts as NaN and ends at a page that cannot be touched, and an
 // asynchronous copy happens as late as it may. It does not show what the hardware's weaker memory
-// order does, nor the rounding of its approximate functions.
+// order does; its approximate functions are exact, or wrong by as much as they may be.
 
 // NOLINTBEGIN(bugprone-reserved-identifier): CUDA's own names
 #define __global__
@@ -46,6 +46,9 @@ struct Options {
   // "file:line" of a barrier, warp barrier or CopyWait that threads run past, to see whether the
   // tests would notice; empty: none. The file is the last part of its path.
   std::string ignore;
+  // Ex2 and TanhFast are off by as much as the PTX ISA allows, up or down as their argument falls,
+  // and Ex2 takes subnormal numbers for 0.
+  bool approximate = false;
 };
 void SetOptions(const Options& options);
 
@@ -76,6 +79,7 @@ const std::byte* Exchange(const void* mine, size_t bytes, const char* file, int 
 
 template <typename Type>
 Type& Shared() {
+  static_assert(alignof(Type) >= 16, "asynchronous copies and vectors go there");
   return *static_cast<Type*>(SharedBytes(sizeof(Type)));
 }
 

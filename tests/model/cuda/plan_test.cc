@@ -197,14 +197,27 @@ TEST(RunInParts, AnEmptyBatchAsksNothing) {
 
 TEST(ReasonOfCudaError, TellsStickyErrorsFromOthers) {
   EXPECT_EQ(ReasonOfCudaError(2), Reason::kDeviceMemory);
-  for (int sticky : {46, 100, 101, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719,
-                     721, 810, 999}) {
+  for (int sticky : {46,  100, 101, 214, 220, 226, 700, 702, 709, 710,
+                     714, 715, 716, 717, 718, 719, 721, 810, 911, 999}) {
     EXPECT_EQ(ReasonOfCudaError(sticky), Reason::kDeviceLost) << sticky;
   }
   // invalid value, no kernel image, out of launch resources, capture unsupported
   for (int other : {1, 209, 701, 900}) {
     EXPECT_EQ(ReasonOfCudaError(other), Reason::kInternal) << other;
   }
+}
+
+// cuBLASLt says only that an execution failed.
+TEST(WithCause, ALostDeviceIsTheCauseOfWhatFailedBefore) {
+  const absl::Status product = MakeError(Reason::kInternal, "cuBLASLt failed: status 13");
+  const absl::Status lost = WithCause(product, 700);
+  EXPECT_EQ(ReasonOf(lost), Reason::kDeviceLost);
+  EXPECT_THAT(std::string(lost.message()), ::testing::HasSubstr("700: cuBLASLt failed: status 13"));
+  EXPECT_EQ(WithCause(product, 0), product);
+  EXPECT_EQ(WithCause(product, 901), product);
+  EXPECT_EQ(WithCause(FakeDevice::OutOfMemory(), 0), FakeDevice::OutOfMemory());
+  EXPECT_EQ(ReasonOf(WithCause(FakeDevice::OutOfMemory(), 719)), Reason::kDeviceLost);
+  EXPECT_EQ(WithCause(FakeDevice::Lost(), 700), FakeDevice::Lost());
 }
 
 CudaSystem Devices(int count) { return {.built = true, .devices = count}; }
