@@ -168,13 +168,31 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
     return error;
   }
 
+  // Gives back what passes need, so that a smaller one finds room. The answers of parts that are to
+  // be finished stay.
+  void FreeBuffers() {
+    Wait();
+    for (Shape& shape : shapes_) shape.graphs.clear();
+    arena_.Free();
+    for (Slot& slot : slots_) {
+      slot.host_in.Free();
+      slot.device_in.Free();
+      slot.device_out.Free();
+    }
+  }
+
   absl::Status RunBatch(absl::Span<const ViewInput> views, const BackboneConfig& shape,
                         bool all_tokens, float* normed) {
     if (views.empty()) return absl::OkStatus();
     SCANLINE_RETURN_IF_ERROR(UseDevice());
-    SCANLINE_ASSIGN_OR_RETURN(Shape* const shaped, ShapeOf(shape));
+    absl::StatusOr<Shape*> shaped = ShapeOf(shape);
+    if (ReasonOf(shaped.status()) == Reason::kDeviceMemory) {
+      FreeBuffers();
+      shaped = ShapeOf(shape);
+    }
+    SCANLINE_RETURN_IF_ERROR(shaped.status());
     batch_ = {.views = views,
-              .shape = shaped,
+              .shape = *shaped,
               .values = views.front().video != nullptr,
               .rows = all_tokens ? shape.tokens() : 1,
               .normed = normed};
@@ -216,14 +234,17 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   }
 
   absl::Status Start(const Part& part, int slot) override {
-    SCANLINE_RETURN_IF_ERROR(Reserve(part.bucket, slots_[slot]));
-    FillInput(part, slots_[slot]);
-    const absl::Status status = Enqueue(part.bucket, slots_[slot]);
+    absl::Status status = Reserve(part.bucket, slots_[slot]);
+    if (status.ok()) {
+      FillInput(part, slots_[slot]);
+      status = Enqueue(part.bucket, slots_[slot]);
+    }
     if (status.ok()) return status;
     // A part that was begun by half must be over before its buffers are used again.
-    const int ended = Wait();
+    status = WithCause(status, Wait());
     static_cast<void>(cudaGetLastError());  // else the next launch reports it once more
-    return WithCause(status, ended);
+    if (ReasonOf(status) == Reason::kDeviceMemory) FreeBuffers();
+    return status;
   }
 
   absl::Status Finish(const Part& part, int slot) override {

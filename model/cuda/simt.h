@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "model/cuda/simt_stream.h"
+
 // The kernels' source on a CPU, unchanged: every CUDA thread of a block is a fiber, blocks run one
 // after another. The fibers take turns at barriers, shuffles and matrix instructions, in an order
 // drawn from a seed, so that a missing barrier shows as a wrong number under some seed. Sanitizers
@@ -22,8 +24,6 @@
 #define blockIdx (::scanline::simt::Here().block)
 #define blockDim (::scanline::simt::Here().block_size)
 #define gridDim (::scanline::simt::Here().grid_size)
-
-struct CUstream_st;
 
 namespace scanline::simt {
 
@@ -61,9 +61,9 @@ const std::set<std::string>& SyncSites();
 void Run(dim3 grid, int threads, const std::function<void()>& kernel);
 
 template <typename Op>
-int Launch(void (*kernel)(Op), dim3 grid, int threads, const Op& op, CUstream_st* /*stream*/) {
-  Run(grid, threads, [&] { kernel(op); });
-  return 0;
+int Launch(void (*kernel)(Op), dim3 grid, int threads, const Op& op, CUstream_st* stream) {
+  return OnStream(stream, reinterpret_cast<const void*>(kernel),
+                  [=] { Run(grid, threads, [&] { kernel(op); }); });
 }
 
 // What kernels call, through device.h.

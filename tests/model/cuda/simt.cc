@@ -345,6 +345,7 @@ class Scheduler {
 };
 
 thread_local Scheduler scheduler;
+StreamHook stream_hook;
 
 void Scheduler::Entry() {
 #ifdef __SANITIZE_ADDRESS__
@@ -361,6 +362,12 @@ void SetOptions(const Options& options) { scheduler.set_options(options); }
 const std::set<std::string>& SyncSites() { return scheduler.sites(); }
 void Run(dim3 grid, int threads, const std::function<void()>& kernel) {
   scheduler.Run(grid, threads, kernel);
+}
+void SetStreamHook(StreamHook hook) { stream_hook = std::move(hook); }
+int OnStream(CUstream_st* stream, const void* kernel, std::function<void()> run) {
+  if (stream_hook) return stream_hook(stream, kernel, std::move(run));
+  run();
+  return 0;
 }
 const Place& Here() { return scheduler.place(); }
 void* SharedBytes(size_t bytes) { return scheduler.Shared(bytes); }
