@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -185,6 +186,8 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
                         bool all_tokens, float* normed) {
     if (views.empty()) return absl::OkStatus();
     SCANLINE_RETURN_IF_ERROR(UseDevice());
+    // Nothing runs between batches, unless std::bad_alloc ended the one before.
+    SCANLINE_RETURN_IF_ERROR(CudaStatus(Wait(), "what was begun before"));
     absl::StatusOr<Shape*> shaped = ShapeOf(shape);
     if (ReasonOf(shaped.status()) == Reason::kDeviceMemory) {
       FreeBuffers();
@@ -199,7 +202,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
     return RunInParts(static_cast<int>(views.size()), shape.tokens(), &cap_, this);
   }
 
-  // Nothing is running between batches, so an old shape's memory can go.
+  // Nothing is running, so an old shape's memory can go.
   absl::StatusOr<Shape*> ShapeOf(const BackboneConfig& config) {
     const auto same = [&](const Shape& shape) {
       const BackboneConfig& known = shape.pass->config();
@@ -274,8 +277,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   absl::Status Reserve(int bucket, Slot& slot) {
     const size_t arena = batch_.pass().Place(bucket).bytes;
     if (arena > arena_.bytes()) {
-      SCANLINE_RETURN_IF_ERROR(CudaStatus(Wait(), "a forward pass"));  // The part before uses it.
-      for (Shape& shape : shapes_) shape.graphs.clear();               // They hold its address.
+      for (Shape& shape : shapes_) shape.graphs.clear();  // They hold its address.
       SCANLINE_RETURN_IF_ERROR(arena_.Reserve(arena));
     }
     const size_t in = AreasAt(bucket) + bucket * 2 * sizeof(int);
@@ -381,11 +383,18 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
     cudaStream_t compute = compute_.get();
     SCANLINE_RETURN_IF_ERROR(
         CudaStatus(cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "a capture"));
+    GraphPtr graph;
+    const auto end = [&] {
+      cudaGraph_t made = nullptr;
+      const int ended = cudaStreamEndCapture(compute, &made);
+      graph.reset(made);
+      return ended;
+    };
+    absl::Cleanup not_for_good = [&] { end(); };  // std::bad_alloc may pass.
     const absl::Status launched =
         batch_.pass().RunLayers(batch_.values, bucket, arena_.get(), compute);
-    cudaGraph_t made = nullptr;
-    const int ended = cudaStreamEndCapture(compute, &made);
-    const GraphPtr graph(made);
+    std::move(not_for_good).Cancel();
+    const int ended = end();
     SCANLINE_RETURN_IF_ERROR(launched);
     SCANLINE_RETURN_IF_ERROR(CudaStatus(ended, "a capture"));
     cudaGraphExec_t exec = nullptr;

@@ -34,8 +34,10 @@ class PlayedCuda {
   // What no program should do.
   std::vector<std::string> faults;
 
-  // The next call of `name` gives this error; "Matmul" is cuBLASLt's.
-  void Fail(const std::string& name, int error) { failures_[name] = error; }
+  // The next call of `name` after so many gives this error, or throws std::bad_alloc; "Matmul" is
+  // cuBLASLt's.
+  static constexpr int kThrow = -1;
+  void Fail(const std::string& name, int error, int after = 0) { failures_[name] = {error, after}; }
   // From now on, or from the next call of `name` on, every call gives this sticky error.
   void Lose(int error);
   void LoseAt(const std::string& name, int error) { loses_[name] = error; }
@@ -54,7 +56,11 @@ class PlayedCuda {
   friend struct State;
   PlayedCuda();
 
-  std::map<std::string, int> failures_;
+  struct Failure {
+    int error = 0;
+    int after = 0;  // calls
+  };
+  std::map<std::string, Failure> failures_;
   std::map<std::string, int> loses_;
   int lost_ = 0;
   State* state_;
