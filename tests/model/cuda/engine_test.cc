@@ -140,10 +140,14 @@ TEST_F(EngineTest, PartsOverlapAndSlotsAreUsedAgain) {
 }
 
 TEST_F(EngineTest, ValuesAndOtherShapesAreRight) {
-  Open();
   const BackboneConfig wide = ForPictures(config_, 12, 16);
   const BackboneConfig narrow = ForPictures(config_, 8, 4);
-  for (int i = 0; i < 3; ++i) {
+  for (uint64_t seed = 0; seed < 18; ++seed) {
+    if (seed % 3 == 0) {
+      engine_.reset();
+      Played().Reset(seed);
+      Open();
+    }
     for (const BackboneConfig& shape : {config_, wide, narrow}) {
       const int height = shape.rows() * shape.patch;
       const int width = shape.columns() * shape.patch;
