@@ -2,16 +2,20 @@
 """Makes README.md's table of measurements from bench/results/*.json.
 
 Usage: readme_table.py [--write]
-Prints the table; with --write it takes the place of what stands between the markers in README.md.
+Prints the table; with --write it takes the place of what stands between the markers in README.md,
+and the picture beside it, docs/pictures/engine.svg, is drawn anew.
 """
 
 import json
 import pathlib
 import sys
 
+import engine_picture
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- made by bench/readme_table.py --write -->"
 END = "<!-- end of what is made -->"
+PICTURE = "docs/pictures/engine.svg"
 
 
 def engine(result):
@@ -31,6 +35,43 @@ def engine(result):
         yield f"| `{path}` | the machine lacks it | | | | |"
     yield ""
     yield source(result)
+    yield ""
+    yield f"![What a clip's milliseconds are spent on, beside PyTorch]({PICTURE})"
+
+
+def gpu(result):
+    """`result`: a report of bench/gpu_report.py."""
+    speeds = {name: {speed["batch"]: speed["clips_per_s"] for speed in step["speed"]}
+              for name, step in result["steps"].items() if name.startswith("speed_")}
+    batches = sorted({batch for speed in speeds.values() for batch in speed})
+    yield (f"On one {result['machine']['gpu']['name']}, bf16, from pictures in host memory to logits, "
+           "clips a second of each batch:")
+    yield ""
+    yield ("| model, frames |" + "".join(f" {batch} |" for batch in batches)
+           + " PyTorch eager, its best batch | as a CUDA graph |")
+    yield "|---|" + "---|" * (len(batches) + 2)
+    for name, speed in sorted(speeds.items(), key=lambda one: place(one[0])):
+        _, model, frames = name.split("_")
+        peers = [peer_rate(result["steps"], model, frames, peer) for peer in ("eager", "graph")]
+        cells = [f"{speed[batch]:.0f}" if batch in speed else "-" for batch in batches] + peers
+        yield f"| {model.capitalize()}, {frames} |" + "".join(f" {cell} |" for cell in cells)
+    for line in result["not_done"] + result["wrong"]:
+        yield f"- not in order: {line}"
+    yield ""
+    yield source(result)
+
+
+def place(step):
+    """Of speed_MODEL_FRAMES in the table."""
+    _, model, frames = step.split("_")
+    return ("tiny", "small", "middle").index(model), int(frames)
+
+
+def peer_rate(steps, model, frames, peer):
+    """Clips a second; the peers run clips of 8 frames."""
+    found = steps.get(f"peer_{model}", {}).get("speed", []) if frames == "8" else []
+    rates = [one["batch"] / min(one[f"{peer}_s"]) for one in found]
+    return f"{max(rates):.0f}" if rates else "-"
 
 
 def decode(result):
@@ -83,19 +124,28 @@ def lines(results):
     if "engine" in results:
         yield from engine(results["engine"])
         yield ""
-    if "gpu" not in results:
+    if "gpu" in results:
+        yield from gpu(results["gpu"])
+    else:
         yield "GPU figures are not measured yet."
-        yield ""
+    yield ""
     for name, result in results.items():
-        if name != "engine":
+        if name not in ("engine", "gpu"):
             say = OTHERS.get(name, lambda other: other["what"])
             yield f"- {say(result)} ({source(result)})"
 
 
-def made(folder=ROOT / "bench/results"):
-    results = {path.stem: json.loads(path.read_text(encoding="utf-8"))
-               for path in sorted(folder.glob("*.json"))}
-    return "\n".join(lines(results)).strip() + "\n"
+def kept(folder=ROOT / "bench/results"):
+    return {path.stem: json.loads(path.read_text(encoding="utf-8"))
+            for path in sorted(folder.glob("*.json"))}
+
+
+def made():
+    return "\n".join(lines(kept())).strip() + "\n"
+
+
+def picture():
+    return engine_picture.drawn(kept()["engine"])
 
 
 def replaced(readme, table):
@@ -116,6 +166,7 @@ def main():
         return
     readme = ROOT / "README.md"
     readme.write_text(replaced(readme.read_text(encoding="utf-8"), table), encoding="utf-8")
+    (ROOT / PICTURE).write_text(picture(), encoding="utf-8")
 
 
 if __name__ == "__main__":

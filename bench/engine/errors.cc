@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/types/span.h"
-#include "model/heads.h"
-#include "model/patches.h"
+#include "absl/strings/match.h"
+#include "base/status_macros.h"
 #include "tests/model/double_model.h"
 #include "tests/model/generator.h"
 #include "tests/model/reference.h"
@@ -38,15 +37,6 @@ Error Compare(const std::string& model, const std::vector<float>& got,
                        std::max_element(want.begin(), want.end()) - want.begin()};
 }
 
-std::vector<float> Logits(const BackboneConfig& config, const ClassifyConfig& classify,
-                          const Weights& weights, const float* video, const Kernels& kernels,
-                          Precision precision) {
-  Backbone backbone(config, weights, kernels, {.precision = precision});
-  ClassHead head(backbone.config(), classify, weights);
-  PatchesFromVideo(video, config, backbone.patches());
-  return head.Run(backbone.Run(Backbone::Rows::kCls));
-}
-
 std::vector<double> HeadInDouble(const Weights& weights, const std::vector<double>& pooled) {
   const Tensor& weight = weights.Get("head.weight");
   std::vector<double> logits;
@@ -60,21 +50,22 @@ std::vector<double> HeadInDouble(const Weights& weights, const std::vector<doubl
   return logits;
 }
 
-Error OfStored(const std::string& name, const Kernels& kernels, Precision precision) {
+absl::StatusOr<Error> OfStored(const std::string& name, const ForwardOf& forward) {
   const testing::SafetensorsFile file = testing::ReadReference(name);
   const Weights weights = testing::WeightsUnder(file, "model.");
-  const BackboneConfig config = testing::StoredConfig(file, weights);
-  ClassifyConfig classify;
-  classify.labels.resize(static_cast<size_t>(weights.Get("head.bias").size()));
+  ModelConfig model;
+  model.backbone = testing::StoredConfig(file, weights);
+  model.classify.labels.resize(static_cast<size_t>(weights.Get("head.bias").size()));
   const std::vector<float> input = testing::Floats(file.at("input"));
   const std::vector<float> video(
       input.begin(),
       input.begin() + static_cast<ptrdiff_t>(input.size() / file.at("input").shape[0]));
-  return Compare(name, Logits(config, classify, weights, video.data(), kernels, precision),
-                 HeadInDouble(weights, testing::DoubleModel(config, weights).Run(video)));
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<float> got, forward(model, weights, video.data()));
+  return Compare(name, got,
+                 HeadInDouble(weights, testing::DoubleModel(model.backbone, weights).Run(video)));
 }
 
-Error OfReal(const std::string& name, const Kernels& kernels, Precision precision) {
+absl::StatusOr<Error> OfReal(const std::string& name, const ForwardOf& forward) {
   const testing::SafetensorsFile file = testing::ReadReference(name);
   const ModelConfig model = testing::RealConfig(file);
   const BackboneConfig& config = model.backbone;
@@ -82,19 +73,20 @@ Error OfReal(const std::string& name, const Kernels& kernels, Precision precisio
   const Weights weights = testing::GenerateWeights(model, seed);
   const auto video =
       testing::Generate("input", {1, 3, config.frames, config.size, config.size}, seed);
-  return Compare(name, Logits(config, model.classify, weights, video.data(), kernels, precision),
-                 file.at("logits_fp64").values<double>());
+  SCANLINE_ASSIGN_OR_RETURN(const std::vector<float> got, forward(model, weights, video.data()));
+  return Compare(name, got, file.at("logits_fp64").values<double>());
 }
 
 }  // namespace
 
-std::vector<Error> MeasureErrors(const Kernels& kernels, Precision precision) {
+absl::StatusOr<std::vector<Error>> MeasureErrors(const ForwardOf& forward) {
   std::vector<Error> errors;
   for (const std::string& name : testing::StoredModels()) {
-    errors.push_back(OfStored(name, kernels, precision));
+    SCANLINE_ASSIGN_OR_RETURN(errors.emplace_back(), OfStored(name, forward));
   }
-  for (const std::string& name : testing::ReferenceNames({"real_"})) {
-    errors.push_back(OfReal(name, kernels, precision));
+  for (const std::string& name : testing::ReferenceNames({"model_", "real_"})) {
+    if (!absl::StartsWith(name, "real_")) continue;
+    SCANLINE_ASSIGN_OR_RETURN(errors.emplace_back(), OfReal(name, forward));
   }
   return errors;
 }

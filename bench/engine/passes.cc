@@ -1,9 +1,7 @@
 #include "bench/engine/passes.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -22,17 +20,6 @@ namespace scanline::bench {
 namespace {
 
 constexpr int kClasses = 400;
-
-double Wall() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
-double Cpu() {
-  timespec now = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // VmRSS: or VmHWM: of this process, in 10^6 bytes.
 double StatusMb(const char* field) {
@@ -55,8 +42,9 @@ absl::StatusOr<ModelConfig> OfficialConfig(const std::string& name, int frames, 
       {"tiny", {192, 24}}, {"small", {384, 24}}, {"middle", {576, 32}}, {"base", {768, 24}}};
   const auto size = sizes.find(name);
   if (size == sizes.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected a model of tiny, small, middle or a bundle's folder, found ", name));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a model of tiny, small, middle, base or a bundle's folder (with a /), found ",
+        name));
   }
   ModelConfig config;
   config.backbone.embed_dim = size->second.dim;
@@ -67,15 +55,6 @@ absl::StatusOr<ModelConfig> OfficialConfig(const std::string& name, int frames, 
   config.std = {0.229F, 0.224F, 0.225F};
   config.classify.labels.resize(kClasses);
   return config;
-}
-
-std::vector<uint8_t> MakePictures(const BackboneConfig& config) {
-  std::vector<uint8_t> pictures(size_t{3} * config.frames * config.size * config.size);
-  const uint64_t state = testing::NameHash("pictures") ^ kSeed;
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    pictures[i] = static_cast<uint8_t>(testing::Mixed(state, i) >> 56);
-  }
-  return pictures;
 }
 
 PassOptions OptionsOf(const Subject& subject, const PassPlan& plan, Team* team) {
@@ -114,23 +93,12 @@ class Worker {
   std::vector<const uint8_t*> pictures_;
 };
 
-// `wall` seconds of `passes` passes on every one of `side_by_side` threads or teams.
-Timing Summary(std::vector<double> pass_s, int side_by_side, double wall, double cpu) {
-  Timing timing;
-  const auto clips = static_cast<double>(pass_s.size());
-  timing.clip_s = *std::min_element(pass_s.begin(), pass_s.end()) / side_by_side;
-  timing.clips_per_s = clips / wall;
-  timing.cpu_s = cpu / clips;
-  timing.pass_s = std::move(pass_s);
-  return timing;
-}
-
 Shares MeasureShares(Worker& worker, int threads) {
   PassTimes times;
   worker.Measure(&times);
-  const double began = Wall();
+  const double began = WallSeconds();
   worker.Pass();
-  const double all = (Wall() - began) * threads * 1e9;
+  const double all = (WallSeconds() - began) * threads * 1e9;
   worker.Measure(nullptr);
   const double busy = static_cast<double>(times.products + times.scan + times.conv + times.other);
   return {.products = static_cast<double>(times.products) / busy,
@@ -141,6 +109,15 @@ Shares MeasureShares(Worker& worker, int threads) {
 }
 
 }  // namespace
+
+std::vector<uint8_t> MakePictures(const BackboneConfig& config, int count) {
+  std::vector<uint8_t> pictures(size_t{3} * count * config.size * config.size);
+  const uint64_t state = testing::NameHash("pictures") ^ kSeed;
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    pictures[i] = static_cast<uint8_t>(testing::Mixed(state, i) >> 56);
+  }
+  return pictures;
+}
 
 absl::StatusOr<std::unique_ptr<Subject>> MakeSubject(const std::string& name, int frames,
                                                      int layers) {
@@ -157,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Subject>> MakeSubject(const std::string& name, in
     SCANLINE_ASSIGN_OR_RETURN(subject->config, OfficialConfig(name, frames, layers));
     subject->made = testing::GenerateWeights(subject->config, kSeed);
   }
-  subject->pictures = MakePictures(subject->config.backbone);
+  subject->pictures = MakePictures(subject->config.backbone, subject->config.backbone.frames);
   return subject;
 }
 
@@ -172,15 +149,11 @@ Latency MeasureLatency(const Subject& subject, const PassPlan& plan) {
   worker.Pass();
   latency.memory.after_2_mb = StatusMb("VmRSS:");
   latency.memory.activations_mb = latency.memory.after_2_mb - before;
-  std::vector<double> pass_s;
-  const double cpu = Cpu();
-  const double began = Wall();
-  for (int run = 0; run < plan.runs; ++run) {
-    const double start = Wall();
+  const auto pass = [&] {
     worker.Pass();
-    pass_s.push_back(Wall() - start);
-  }
-  latency.timing = Summary(std::move(pass_s), 1, Wall() - began, Cpu() - cpu);
+    return absl::OkStatus();
+  };
+  latency.timing = *TimePasses(plan.runs, 1, pass);
   latency.memory.passes = plan.runs + 2;
   latency.memory.after_all_mb = StatusMb("VmRSS:");
   latency.memory.peak_mb = StatusMb("VmHWM:");
@@ -199,22 +172,22 @@ Timing MeasureThroughput(const Subject& subject, const PassPlan& plan) {
     team.Run([&](int rank) {
       UseThreads(1);  // Torch's own, in the class head
       for (int run = 0; run < runs; ++run) {
-        const double start = Wall();
+        const double start = WallSeconds();
         workers[rank]->Pass();
-        pass_s[rank].push_back(Wall() - start);
+        pass_s[rank].push_back(WallSeconds() - start);
       }
     });
   };
   passes(1);
   for (auto& of_worker : pass_s) of_worker.clear();
-  const double cpu = Cpu();
-  const double began = Wall();
+  const double cpu = CpuSeconds();
+  const double began = WallSeconds();
   passes(plan.runs);
-  const double wall = Wall() - began;
-  const double cpu_s = Cpu() - cpu;
+  const double wall = WallSeconds() - began;
+  const double cpu_s = CpuSeconds() - cpu;
   std::vector<double> all;
   for (const auto& of_worker : pass_s) all.insert(all.end(), of_worker.begin(), of_worker.end());
-  return Summary(std::move(all), plan.threads, wall, cpu_s);
+  return Summary(std::move(all), 1, plan.threads, wall, cpu_s);
 }
 
 }  // namespace scanline::bench

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/engine/timing.h"
 #include "model/backbone.h"
 #include "model/bundle.h"
 #include "model/config.h"
@@ -27,8 +30,11 @@ struct Subject {
 
 inline constexpr uint64_t kSeed = 1;
 
-// `name`: tiny, small, middle (official shapes, 224 pixels), or a bundle's folder. `frames`: 0 is
-// 8, or the bundle's own, which it has to be. `layers`: 0 is all of them.
+// The first `count` pictures of the generator's, [count][size][size][RGB].
+std::vector<uint8_t> MakePictures(const BackboneConfig& config, int count);
+
+// `name`: tiny, small, middle, base (official shapes, 224 pixels), or a bundle's folder. `frames`:
+// 0 is 8, or the bundle's own, which it has to be. `layers`: 0 is all of them.
 absl::StatusOr<std::unique_ptr<Subject>> MakeSubject(const std::string& name, int frames,
                                                      int layers);
 
@@ -37,14 +43,6 @@ struct PassPlan {
   Precision precision = Precision::kFp32;
   int threads = 1;
   int runs = 5;  // timed passes, of each thread
-};
-
-// Seconds are of the wall but for cpu_s, that of all threads of the process.
-struct Timing {
-  std::vector<double> pass_s;  // of every pass
-  double clip_s = 0;           // the shortest pass, divided by the clips that ran side by side
-  double clips_per_s = 0;      // over all of the time
-  double cpu_s = 0;            // a clip
 };
 
 struct Memory {

@@ -108,7 +108,7 @@ class DetectTable : public ClipFormat {
     cells.push_back(
         absl::StrFormat("%.2f %.2f %.2f %.2f", box.x_min(), box.y_min(), box.x_max(), box.y_max()));
     if (d.classes().empty()) {
-      cells.push_back("-");
+      cells.emplace_back("-");
       return TableLine(columns_, cells);
     }
     std::string out;

@@ -302,10 +302,10 @@ int Run(const Args& args, const Terminal& terminal, const Interrupt& interrupt,
 }
 
 std::vector<NamedFile> FilesOfIndex(const std::string& folder) {
-  using namespace index_layout;
   std::vector<NamedFile> files;
-  for (const char* name : {kInfo, kReplace, kRows, kItems, kSkipped}) {
-    files.push_back({"-o", PathOf(folder, name)});
+  for (const char* name : {index_layout::kInfo, index_layout::kReplace, index_layout::kRows,
+                           index_layout::kItems, index_layout::kSkipped}) {
+    files.push_back({"-o", index_layout::PathOf(folder, name)});
   }
   return files;
 }

@@ -79,14 +79,19 @@ TEST(EarlyPictures, AnIndexAtTheEndIsWaitedFor) {
 }
 
 // How often the forecast was of use shows that the comparison compares something.
-class EarlyPicturesOfTheCorpus
-    : public ::testing::TestWithParam<std::pair<const char*, FrameSpec>> {};
+struct RuleCase {
+  const char* name;
+  FrameSpec spec;
+};
+void PrintTo(const RuleCase& rule, std::ostream* out) { *out << rule.name; }
+
+class EarlyPicturesOfTheCorpus : public ::testing::TestWithParam<RuleCase> {};
 
 INSTANTIATE_TEST_SUITE_P(Rules, EarlyPicturesOfTheCorpus,
-                         ::testing::Values(std::pair("windows", Windows()),
-                                           std::pair("sparse", Sparse()),
-                                           std::pair("keyframes", Keyframes())),
-                         [](const auto& info) { return std::string(info.param.first); });
+                         ::testing::Values(RuleCase{"windows", Windows()},
+                                           RuleCase{"sparse", Sparse()},
+                                           RuleCase{"keyframes", Keyframes()}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(EarlyPicturesOfTheCorpus, ChangeNoAnswer) {
   int compared = 0;
@@ -94,7 +99,7 @@ TEST_P(EarlyPicturesOfTheCorpus, ChangeNoAnswer) {
   for (const testing::CorpusClip& row : testing::ReadCorpus()) {
     SCOPED_TRACE(row.file);
     const std::vector<uint8_t> bytes = row.bytes();
-    const FrameSpec& spec = GetParam().second;
+    const FrameSpec& spec = GetParam().spec;
     ArrivingFile input(bytes, 1.0);
     const auto arrived = DecodeClip(input, spec, {}, Cancel());
     const auto whole = DecodeClip(bytes, spec, {}, Cancel());

@@ -4,13 +4,17 @@ import copy
 import json
 import pathlib
 import sys
+import tempfile
 import unittest
+import xml.dom.minidom
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import engine  # noqa: E402
+import engine_picture  # noqa: E402
 import engine_report as report  # noqa: E402
+import gpu_report  # noqa: E402
 import readme_table  # noqa: E402
 
 
@@ -160,11 +164,93 @@ class Table(unittest.TestCase):
         self.assertEqual(engine.chosen(Args, []), [("scalar", "fp32")])
 
 
+class GpuDay(unittest.TestCase):
+    """What bench/gpu_report.py makes of the files of a day in which all is well but for `changes`."""
+
+    ERROR = {"model": "model_a", "rel_l2": 1e-6, "cosine": 1.0, "same_top1": True, "good": True}
+
+    def report(self, exits=None, **changes):
+        speed = {"batch": 8, "pass_s": [0.1], "clips_per_s": 80.0, "same_bits": True}
+        chip = {"name": "NVIDIA H200", "multiprocessors": 132}
+        steps = {"errors_fp32": {"chip": chip, "errors": [self.ERROR]},
+                 "pictures_cpu": {"logits": [1.0, 2.0]}, "pictures_fp32": {"logits": [1.0, 2.0]},
+                 "speed_tiny_8": {"speed": [speed], "logits": [1.0]},
+                 "peer_tiny": {"speed": [{"batch": 8, "eager_s": [2.0, 1.0], "graph_s": [0.5]}]}}
+        texts = {name: json.dumps(step) for name, step in (steps | changes).items()}
+        exits = {name: "0" for name in steps} | (exits or {})
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            for name, text in texts.items():
+                (folder / f"{name}.json").write_text(f"========= SANITIZER\n{text}\n{{cut")
+            (folder / "exits.tsv").write_text("".join(f"{name}\t{code}\n"
+                                                      for name, code in exits.items()))
+            return gpu_report.report_of(folder, ["0123456789abcdef"])
+
+    def test_is_in_order(self):
+        report = self.report()
+        self.assertEqual((report["wrong"], report["not_done"], report["failed_output"]), ([], [], {}))
+        self.assertEqual(report["machine"]["gpu"]["name"], "NVIDIA H200")
+        self.assertFalse(report["changed_since_commit"])
+        self.assertNotIn("logits", report["steps"]["speed_tiny_8"])
+        self.assertIn("speed_tiny_8           batch  8       80.0 clips/s", gpu_report.summary(report))
+        self.assertIn("peer_tiny graph        batch  8       16.0 clips/s", gpu_report.summary(report))
+
+    def test_what_was_not_done_is_told_from_what_is_wrong(self):
+        report = self.report({"sanitizer_memcheck_bf16": "9", "sanitizer_racecheck_bf16": "255",
+                              "speed_small_8": "124", "peers": "no Python with torch"})
+        self.assertEqual(report["wrong"], ["sanitizer_memcheck_bf16: errors, see its output"])
+        self.assertEqual(report["not_done"], ["sanitizer_racecheck_bf16: exit code 255",
+                                              "speed_small_8: ran out of its time",
+                                              "peers: no Python with torch"])
+
+    def test_keeps_the_output_of_what_failed(self):
+        report = self.report({"errors_fp32": "1"})
+        self.assertEqual(list(report["failed_output"]), ["errors_fp32.json"])
+        self.assertIn("SANITIZER", report["failed_output"]["errors_fp32.json"][0])
+
+    def test_wrong_answers_are_named(self):
+        for change, word in (
+                ({"errors_fp32": {"errors": [self.ERROR | {"good": False}]}}, "errors_fp32 model_a"),
+                ({"errors_fp32": {"errors": [self.ERROR | {"good": False, "rel_l2": None}]}}, "rel L2 -"),
+                ({"errors_fp32": {}}, "no vector was checked"),
+                ({"speed_tiny_8": {"speed": [{"batch": 2, "clips_per_s": 1, "same_bits": False}]}},
+                 "a batch of 2 changes the bits"),
+                ({"pictures_fp32": {"logits": [1.0, 2.0001]}}, "from pictures, fp32"),
+                ({"pictures_bf16": {"logits": [2.0, 1.0]}}, "from pictures, bf16"),
+                ({"pictures_bf16": {"logits": [None, 2.0]}}, "from pictures, bf16")):
+            wrong = self.report(**change)["wrong"]
+            self.assertEqual(len(wrong), 1, wrong)
+            self.assertIn(word, wrong[0])
+        self.assertEqual(self.report(pictures_bf16={"logits": [1.0, 2.01]})["wrong"], [])
+
+    def test_is_a_table_of_the_readme(self):
+        lines = list(readme_table.lines({"gpu": self.report({"speed_small_8": "124"})}))
+        self.assertIn("| Tiny, 8 | 80 | 8 | 16 |", lines)
+        self.assertIn("- not in order: speed_small_8: ran out of its time", lines)
+        self.assertTrue(any("NVIDIA H200" in line for line in lines))
+        self.assertTrue(any("`bench/gpu_day.sh run`" in line and "01234567" in line for line in lines))
+        self.assertNotIn("GPU figures are not measured yet.", lines)
+
+
 class Readme(unittest.TestCase):
     def test_has_the_table_of_the_results_that_are_kept(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         self.assertEqual(readme, readme_table.replaced(readme, readme_table.made()),
                          "run bench/readme_table.py --write")
+
+    def test_shows_the_picture_of_the_results_that_are_kept(self):
+        drawn = (ROOT / readme_table.PICTURE).read_text(encoding="utf-8")
+        self.assertEqual(drawn, readme_table.picture(), "run bench/readme_table.py --write")
+        xml.dom.minidom.parseString(drawn)
+
+    def test_draws_parts_that_make_up_the_whole_and_a_bound_within(self):
+        result = readme_table.kept()["engine"]
+        for name, variant in result["variants"].items():
+            whole = variant["latency_ms"]["best"]
+            parts = engine_picture.parts_ms(variant)
+            self.assertAlmostEqual(sum(parts.values()), whole, delta=0.01 * whole)
+            self.assertLess(engine_picture.bound_ms(name, result), whole)
+            self.assertGreater(engine_picture.bound_ms(name, result), whole / 4)
 
     def test_table_has_every_kept_result_with_its_commit(self):
         table = readme_table.made()

@@ -17,4 +17,7 @@ for verb in setup demo doctor clean nonsense; do
   timeout 10 ./dev "$verb" surprise >/dev/null 2>&1 || code=$?
   ((code == 2)) || fail "$verb surprise: exit code $code; expected 2"
 done
+code=0
+bench/gpu_day.sh nonsense >/dev/null 2>&1 || code=$?
+((code == 2)) || fail "bench/gpu_day.sh nonsense: exit code $code; expected 2"
 echo "dev: help for every verb, arguments checked"

@@ -177,6 +177,21 @@ TEST(Backbone, EveryKernelTakesOddWidthsStatesAndTaps) {
   ExpectLikeDouble(model.backbone, GenerateWeights(model, 9), kTolerance);
 }
 
+TEST(Backbone, LongOddSequencesMatchTheDoubleReference) {
+  ModelConfig model = SmallModel();
+  BackboneConfig& config = model.backbone;
+  config.depth = 2;
+  config.frames = 8;
+  config.size = 128;
+  config.scan_order = ScanOrder::kAlternating;
+  config.pool = PoolKind::kClsPlusAvgDeltaMax;
+  ASSERT_EQ(config.tokens(), 4097);
+  for (const int state : {8, 16}) {
+    config.d_state = state;
+    ExpectLikeDouble(config, GenerateWeights(model, 15), kTolerance);
+  }
+}
+
 // Token 0 is cls, which in the forward direction sees only itself: all of its context comes from
 // the backward direction, and logits of random weights would look plausible without it.
 TEST(Backbone, ClsSeesTheVideoThroughTheBackwardDirectionOnly) {

@@ -89,10 +89,11 @@ class DoubleModel {
     for (double value : v) mean += layer ? value / static_cast<double>(v.size()) : 0;
     for (double value : v) squares += (value - mean) * (value - mean);
     const double root = std::sqrt(squares / static_cast<double>(v.size()) + c_.norm_eps);
+    const float* weight = w_.Data(name + ".weight");
+    const float* bias = layer ? w_.Data(name + ".bias") : nullptr;
     Row out;
     for (size_t i = 0; i < v.size(); ++i) {
-      out.push_back((v[i] - mean) / root * w_.Data(name + ".weight")[i] +
-                    (layer ? w_.Data(name + ".bias")[i] : 0));
+      out.push_back((v[i] - mean) / root * weight[i] + (layer ? bias[i] : 0));
     }
     return out;
   }
@@ -123,6 +124,10 @@ class DoubleModel {
     const bool cumulative = c_.mixer.residual == MixerConfig::Residual::kCumulative;
     const Rows& u = raw ? x : conv;
     const float* logs = w_.Data(name + a_log);
+    const float* dt_bias = w_.Data(name + "dt_proj" + suffix + ".bias");
+    const float* skip = w_.Data(name + "D" + suffix);
+    const std::string x_proj = name + "x_proj" + suffix + ".weight";
+    const std::string dt_proj = name + "dt_proj" + suffix + ".weight";
     std::vector<Row> h(inner, Row(states, 0.0));
     if (c_.mixer.init == MixerConfig::Init::kFirstToken) {
       for (int d = 0; d < inner; ++d) h[d].assign(states, u[0][d]);
@@ -130,12 +135,10 @@ class DoubleModel {
     Row earlier(inner, 0.0);
     Rows y(length, Row(inner));
     for (int t = 0; t < length; ++t) {
-      const Row dbl = Product(name + "x_proj" + suffix + ".weight", conv[t]);
-      const Row dt =
-          Product(name + "dt_proj" + suffix + ".weight", Row(dbl.begin(), dbl.begin() + rank));
+      const Row dbl = Product(x_proj, conv[t]);
+      const Row dt = Product(dt_proj, Row(dbl.begin(), dbl.begin() + rank));
       for (int d = 0; d < inner; ++d) {
-        const double delta =
-            std::log1p(std::exp(dt[d] + double{w_.Data(name + "dt_proj" + suffix + ".bias")[d]}));
+        const double delta = std::log1p(std::exp(dt[d] + double{dt_bias[d]}));
         double read = 0;
         for (int n = 0; n < states; ++n) {
           const double a = -std::exp(double{logs[d * states + n]});
@@ -145,7 +148,7 @@ class DoubleModel {
           read += dbl[rank + states + n] * seen;
         }
         earlier[d] += u[t][d];
-        y[t][d] = read + double{w_.Data(name + "D" + suffix)[d]} * u[t][d];
+        y[t][d] = read + double{skip[d]} * u[t][d];
       }
     }
     return y;

@@ -179,6 +179,7 @@ struct VerbCase {
   Words needed;  // flags that it asks for, as --flag=VALUE
   Words arguments;
 };
+void PrintTo(const VerbCase& verb, std::ostream* out) { *out << verb.name; }
 
 class EachVerb : public ::testing::TestWithParam<VerbCase> {};
 

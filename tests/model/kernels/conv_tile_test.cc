@@ -6,6 +6,7 @@
 
 #include "tests/model/kernels/kernels_here.h"
 #include "tests/model/kernels/scan_problem.h"
+#include "tests/model/kernels/sweep.h"
 #include "tests/model/reference.h"
 
 namespace scanline::testing {
@@ -116,26 +117,42 @@ TEST(ConvTile, MatchesTheOfficialConvolutionBothWays) {
   EXPECT_GT(compared, 0);
 }
 
-TEST(ConvTile, AgreesWithTheDoubleReference) {
+void ExpectAgreement(int length, int dim, int width, bool reverse) {
+  const auto problem = MadeConv(length, dim, width, reverse);
+  const auto want = ConvAtOnce(problem);
+  for (const Kernels* kernels : KernelsHere()) {
+    ASSERT_LE(RelMax(ConvByTiles(*kernels, problem), want), 1e-6)
+        << kernels->name << " length " << length << " dim " << dim << " width " << width << " "
+        << reverse;
+  }
+}
+
+TEST(ConvTile, AgreesWithTheDoubleReferenceAtAnyNumberOfTaps) {
   for (const int length : {1, 2, 3, 4, 5, 7, 61, 62, 63, 64, 65, 66, 67, 127, 129, 197, 1569}) {
     for (const int width : {1, 2, 3, 4, 5, 8}) {
       for (const bool reverse : {false, true}) {
-        const auto problem = MadeConv(length, length < 200 ? 48 : 16, width, reverse);
-        const auto want = ConvAtOnce(problem);
-        for (const Kernels* kernels : KernelsHere()) {
-          ASSERT_LE(RelMax(ConvByTiles(*kernels, problem), want), 1e-6)
-              << kernels->name << " length " << length << " width " << width << " " << reverse;
-        }
+        ASSERT_NO_FATAL_FAILURE(ExpectAgreement(length, length < 200 ? 48 : 16, width, reverse));
       }
     }
   }
-  for (const int dim : {16, 192}) {
-    const auto problem = MadeConv(4099, dim, 4, true);
-    const auto want = ConvAtOnce(problem);
-    for (const Kernels* kernels : KernelsHere()) {
-      EXPECT_LE(RelMax(ConvByTiles(*kernels, problem), want), 1e-6) << kernels->name;
-    }
+}
+
+class ConvSweep : public ::testing::TestWithParam<bool> {};  // reverse
+
+INSTANTIATE_TEST_SUITE_P(Reverse, ConvSweep, ::testing::Bool(),
+                         ::testing::PrintToStringParamName());
+
+void ExpectInSweep(const std::vector<SweepShape>& shapes, bool reverse) {
+  for (const auto& [length, dim] : shapes) {
+    ASSERT_NO_FATAL_FAILURE(ExpectAgreement(length, dim, 4, reverse));
   }
+}
+
+TEST_P(ConvSweep, EachLength) { ExpectInSweep(EachLength(), GetParam()); }
+TEST_P(ConvSweep, EachWidth) { ExpectInSweep(EachWidth(), GetParam()); }
+TEST_P(ConvSweep, LongAndWide) {
+  ExpectInSweep(LongAndWide(), GetParam());
+  ExpectInSweep({kLongestAndWidest}, GetParam());
 }
 
 // A NaN reaches the tokens whose taps see it, and no other.
@@ -155,47 +172,54 @@ TEST(ConvTile, NeverHidesOrSpreadsANan) {
   }
 }
 
+// One tile of `length` tokens, with and without z, in a tile of its own and in place.
+void ExpectGated(const Kernels& kernels, int length, int dim, bool gate) {
+  const Counts counts = {length};
+  const size_t tile_size = size_t{kTileTokens} * static_cast<size_t>(dim);
+  Values values(static_cast<uint64_t>(length * 2000 + dim));
+  const size_t size = static_cast<size_t>(length) * static_cast<size_t>(dim);
+  const auto f = values.Between<float>(-3, 3, size), b = values.Between<float>(-3, 3, size);
+  auto z = values.Between<float>(-9, 9, size);
+  z[size / 2] = std::nanf("");
+  auto forward = ToTiles(f, dim, counts), backward = ToTiles(b, dim, counts);
+  auto z_tile = ToTiles(z, dim, counts);
+  Aligned<float> out(tile_size, -7.0F);
+  GateTile<float> op{.count = length,
+                     .channels = dim,
+                     .forward = forward.data(),
+                     .backward = backward.data(),
+                     .z = gate ? z_tile.data() : nullptr,
+                     .out = out.data()};
+  kernels.gate_tile(op);
+  const auto got = FromTiles(out, dim, counts);
+  for (size_t i = 0; i < size; ++i) {
+    const double silu = z[i] / (1 + std::exp(-static_cast<double>(z[i])));
+    const double want = (static_cast<double>(f[i]) + b[i]) * (gate ? silu : 1);
+    if (gate && std::isnan(z[i])) {
+      ASSERT_TRUE(std::isnan(got[i]));
+    } else {
+      ASSERT_NEAR(got[i], want, 4e-7 * std::max(std::abs(want), 1.0));
+    }
+  }
+  ForTokens(counts, dim, [&](size_t, size_t at) {
+    for (size_t c = 0; c < static_cast<size_t>(dim); ++c) out[at + InBlock(c)] = -7;
+  });
+  ASSERT_EQ(Unlike(out, tile_size, -7.0F), 0U);
+  op.out = z_tile.data();  // in place
+  kernels.gate_tile(op);
+  const auto in_place = FromTiles(z_tile, dim, counts);
+  ASSERT_EQ(std::memcmp(in_place.data(), got.data(), size * sizeof(float)), 0);
+}
+
+// Every length of a tile and every width up to 1152.
 TEST(GateTile, AgreesWithDoubleAndWritesOnlyTokens) {
-  constexpr int kDim = 48;
-  constexpr size_t kTile = size_t{kTileTokens} * kDim;
-  for (const int length : {1, 7, 63, 64}) {
-    const Counts counts = {length};
-    Values values(static_cast<uint64_t>(length));
-    const size_t size = static_cast<size_t>(length) * kDim;
-    const auto f = values.Between<float>(-3, 3, size), b = values.Between<float>(-3, 3, size);
-    auto z = values.Between<float>(-9, 9, size);
-    z[size / 2] = std::nanf("");
+  for (int turn = 0; turn < 2 * kMostBlocks; ++turn) {
+    const int length = 1 + turn % kTileTokens, dim = kBlock * (1 + turn % kMostBlocks);
     for (const bool gate : {false, true}) {
       for (const Kernels* kernels : KernelsHere()) {
-        SCOPED_TRACE(std::string(kernels->name) + " " + std::to_string(length));
-        auto forward = ToTiles(f, kDim, counts), backward = ToTiles(b, kDim, counts);
-        auto z_tile = ToTiles(z, kDim, counts);
-        Aligned<float> out(kTile, -7.0F);
-        GateTile<float> op{.count = length,
-                           .channels = kDim,
-                           .forward = forward.data(),
-                           .backward = backward.data(),
-                           .z = gate ? z_tile.data() : nullptr,
-                           .out = out.data()};
-        kernels->gate_tile(op);
-        const auto got = FromTiles(out, kDim, counts);
-        for (size_t i = 0; i < size; ++i) {
-          const double silu = z[i] / (1 + std::exp(-static_cast<double>(z[i])));
-          const double want = (static_cast<double>(f[i]) + b[i]) * (gate ? silu : 1);
-          if (gate && std::isnan(z[i])) {
-            ASSERT_TRUE(std::isnan(got[i]));
-          } else {
-            ASSERT_NEAR(got[i], want, 4e-7 * std::max(std::abs(want), 1.0));
-          }
-        }
-        ForTokens(counts, kDim, [&](size_t, size_t at) {
-          for (size_t c = 0; c < kDim; ++c) out[at + InBlock(c)] = -7;
-        });
-        EXPECT_EQ(Unlike(out, kTile, -7.0F), 0U);
-        op.out = z_tile.data();  // in place
-        kernels->gate_tile(op);
-        const auto in_place = FromTiles(z_tile, kDim, counts);
-        EXPECT_EQ(std::memcmp(in_place.data(), got.data(), size * sizeof(float)), 0);
+        SCOPED_TRACE(std::string(kernels->name) + " length " + std::to_string(length) + " width " +
+                     std::to_string(dim));
+        ASSERT_NO_FATAL_FAILURE(ExpectGated(*kernels, length, dim, gate));
       }
     }
   }

@@ -181,6 +181,42 @@ TEST(PackedLinear, EveryKernelHasTheReferencesBitsAndWritesNothingElse) {
   }
 }
 
+// Rows beside a tile's edges in long products, and every odd number of them in short ones, with
+// sides that are multiples of 16 and some that are not.
+struct RowShape {
+  int rows;
+  Shape shape;
+};
+
+std::vector<RowShape> OddRows() {
+  constexpr Shape kSides[] = {{16, 16}, {48, 80}, {33, 31}, {12, 112}, {144, 17}};
+  std::vector<RowShape> shapes;
+  for (int rows = 1; rows < 64; rows += 2) {
+    for (const Shape side : kSides) shapes.push_back({rows, side});
+  }
+  for (const int rows : {65, 127, 129, 197, 513, 1023}) shapes.push_back({rows, {48, 80}});
+  shapes.push_back({1569, {192, 44}});
+  shapes.push_back({4099, {16, 48}});
+  shapes.push_back({4099, {33, 31}});
+  return shapes;
+}
+
+TEST(PackedLinear, EveryKernelHasTheReferencesBitsAtAnyOddNumberOfRows) {
+  for (const auto& [rows, shape] : OddRows()) {
+    const Problem problem(rows, shape);
+    Matrix in = problem.X(rows % 4 == 1);
+    const bool out_blocks = rows % 8 < 4;
+    Matrix want(rows, shape.columns, out_blocks, kNobodys);
+    PackedLinearReference(problem.Op(in, want));
+    for (const Kernels* kernels : KernelsHere()) {
+      Matrix got(rows, shape.columns, out_blocks, kNobodys);
+      kernels->packed_linear(problem.Op(in, got));
+      ASSERT_EQ(got.memory, want.memory)
+          << kernels->name << " " << rows << " " << shape.inner << " " << shape.columns;
+    }
+  }
+}
+
 TEST(PackedLinear, PanelsCanBeSharedOut) {
   for (const Shape shape : {Shape{12, 384}, Shape{384, 44}, Shape{65, 97}}) {
     const Problem problem(64, shape);
@@ -250,34 +286,48 @@ TEST(PackedLinear, GeluOfEveryElementAndOfNothingElse) {
   }
 }
 
-// A chain of fp32 additions over exact products: at most a rounding for each.
+// A chain of fp32 additions over exact products: at most a rounding for each. Elements of every
+// `stride`th column are compared, and nothing else may be written.
+void ExpectWithinTheBoundOfRounded(const Problem& problem, int layout, int stride) {
+  const Problem rounded = RoundedInputs(problem);
+  const int rows = problem.rows, columns = problem.columns;
+  Matrix in = problem.X(layout % 2 == 1);
+  for (const Kernels* kernels : Bf16KernelsHere()) {
+    SCOPED_TRACE(::testing::Message() << kernels->name << " " << rows << " " << problem.inner << " "
+                                      << columns << " " << layout);
+    Matrix got(rows, columns, layout / 2 == 1, kNobodys);
+    RunBf16(*kernels, problem, problem.Op(in, got));
+    Matrix nothing(rows, columns, layout / 2 == 1, kNobodys);
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; c += stride) {
+        const double bias = problem.bias.empty() ? 0 : problem.bias[c];
+        const double want = rounded.Sum(r, c, Product) + bias;
+        const double most = rounded.Sum(r, c, Size) + std::abs(bias);
+        ASSERT_NEAR(got.At(r, c), want, (problem.inner + 2) * 0x1p-24 * most);
+      }
+      for (int c = 0; c < columns; ++c) nothing.At(r, c) = got.At(r, c);
+    }
+    ASSERT_EQ(got.memory, nothing.memory);
+  }
+}
+
 TEST(PackedLinearBf16, EveryKernelIsWithinTheBoundOfRoundedInputs) {
   for (const int rows : {1, 6, 13, 27, 64}) {
     for (const Shape shape : kShapes) {
       Problem problem(rows, shape);
       if (rows % 2 == 1) problem.bias.clear();
-      const Problem rounded = RoundedInputs(problem);
       for (const int layout : {0, 1, 2, 3}) {
-        Matrix in = problem.X(layout % 2 == 1);
-        for (const Kernels* kernels : Bf16KernelsHere()) {
-          SCOPED_TRACE(::testing::Message() << kernels->name << " " << rows << " " << shape.inner
-                                            << " " << shape.columns << " " << layout);
-          Matrix got(rows, shape.columns, layout / 2 == 1, kNobodys);
-          RunBf16(*kernels, problem, problem.Op(in, got));
-          Matrix nothing(rows, shape.columns, layout / 2 == 1, kNobodys);
-          for (int r = 0; r < rows; ++r) {
-            for (int c = 0; c < shape.columns; c += layout == 0 ? 1 : 7) {
-              const double bias = problem.bias.empty() ? 0 : problem.bias[c];
-              const double want = rounded.Sum(r, c, Product) + bias;
-              const double most = rounded.Sum(r, c, Size) + std::abs(bias);
-              ASSERT_NEAR(got.At(r, c), want, (shape.inner + 2) * 0x1p-24 * most);
-            }
-            for (int c = 0; c < shape.columns; ++c) nothing.At(r, c) = got.At(r, c);
-          }
-          ASSERT_EQ(got.memory, nothing.memory);
-        }
+        ASSERT_NO_FATAL_FAILURE(
+            ExpectWithinTheBoundOfRounded(problem, layout, layout == 0 ? 1 : 7));
       }
     }
+  }
+}
+
+TEST(PackedLinearBf16, EveryKernelIsWithinItAtAnyOddNumberOfRows) {
+  for (const auto& [rows, shape] : OddRows()) {
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectWithinTheBoundOfRounded(Problem(rows, shape), rows / 2 % 4, rows < 64 ? 1 : 7));
   }
 }
 
