@@ -63,6 +63,8 @@ struct PlayedCuda::State {
   CUstream_st legacy;
   std::map<std::byte*, Range> memory;  // by the address that was given out
   std::set<const void*> loaded;        // kernels
+  size_t in_use = 0;                   // bytes of the device
+  int alive = 0;
 
   static bool Ready(const CUstream_st& stream) {
     if (stream.queue.empty()) return false;
@@ -126,6 +128,9 @@ PlayedCuda& PlayedCuda::Get() {
   return *played;
 }
 
+size_t PlayedCuda::bytes_in_use() const { return state_->in_use; }
+int PlayedCuda::alive() const { return state_->alive; }
+
 void PlayedCuda::Reseed(uint64_t seed) { state_->random.seed(seed); }
 
 void PlayedCuda::Reset(uint64_t seed) {
@@ -182,7 +187,7 @@ constexpr bool kUnsafe = true;  // while this thread captures
 cudaError_t Allocate(void** memory, size_t bytes, bool on_device) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t rounded = (bytes + 255) / 256 * 256;
-  if (on_device && Played().in_use_ + rounded > Played().memory) {
+  if (on_device && Now().in_use + rounded > Played().memory) {
     return static_cast<cudaError_t>(Played().Error(cudaErrorMemoryAllocation));
   }
   const size_t whole = (rounded + page - 1) / page * page + page;
@@ -193,8 +198,8 @@ cudaError_t Allocate(void** memory, size_t bytes, bool on_device) {
   std::byte* const begin = first + whole - page - rounded;
   std::memset(begin, 0xFF, rounded);
   Now().memory[begin] = {first, whole, rounded, on_device};
-  if (on_device) Played().in_use_ += rounded;
-  ++Played().alive_;
+  if (on_device) Now().in_use += rounded;
+  ++Now().alive;
   *memory = begin;
   return cudaSuccess;
 }
@@ -208,8 +213,8 @@ cudaError_t Release(void* memory, bool on_device) {
     return cudaErrorInvalidValue;
   }
   mprotect(found->second.base, found->second.whole, PROT_NONE);
-  if (on_device) Played().in_use_ -= found->second.bytes;
-  --Played().alive_;
+  if (on_device) Now().in_use -= found->second.bytes;
+  --Now().alive;
   Now().memory.erase(found);
   return cudaSuccess;
 }
@@ -218,13 +223,13 @@ template <typename Type>
 cudaError_t New(const char* name, Type** made) {
   if (const cudaError_t error = Begin(name, kUnsafe); error != cudaSuccess) return error;
   *made = new Type;
-  ++Played().alive_;
+  ++Now().alive;
   return cudaSuccess;
 }
 template <typename Type>
 cudaError_t Delete(Type* made) {
   delete made;
-  --Played().alive_;
+  --Now().alive;
   return cudaSuccess;
 }
 
@@ -364,7 +369,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   const cudaError_t error = Begin("cudaStreamBeginCapture", kUnsafe);
   if (error != cudaSuccess) return error;
   stream->capture = new CUgraph_st;
-  ++Played().alive_;
+  ++Now().alive;
   stream->broken = false;
   capturing = stream;
   return cudaSuccess;

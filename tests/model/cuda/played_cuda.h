@@ -42,9 +42,9 @@ class PlayedCuda {
   void Lose(int error);
   void LoseAt(const std::string& name, int error) { loses_[name] = error; }
 
-  size_t bytes_in_use() const { return in_use_; }
+  size_t bytes_in_use() const;
   // Streams, events, graphs and memory that nobody gave back.
-  int alive() const { return alive_; }
+  int alive() const;
 
   // For the played functions.
   int Begin(const std::string& name, bool unsafe = false);
@@ -53,7 +53,6 @@ class PlayedCuda {
   State& state() { return *state_; }
 
  private:
-  friend struct State;
   PlayedCuda();
 
   struct Failure {
@@ -64,10 +63,6 @@ class PlayedCuda {
   std::map<std::string, int> loses_;
   int lost_ = 0;
   State* state_;
-
- public:
-  size_t in_use_ = 0;
-  int alive_ = 0;
 };
 
 }  // namespace scanline::testing
