@@ -425,6 +425,18 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   absl::Status lost_;
 };
 
+// Empty: it can be used.
+std::string WhyUnusable(int device) {
+  if (const absl::Status library = CublasLt::Open().status(); !library.ok()) {
+    return std::string(library.message());
+  }
+  cudaDeviceProp found{};
+  const absl::Status asked =
+      CudaStatus(cudaGetDeviceProperties(&found, device), "reading its properties");
+  return asked.ok() ? WhyTooOld(found.name, found.major, found.minor)
+                    : std::string(asked.message());
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -440,6 +452,9 @@ cuda::CudaSystem FindCuda() {
                           ? "there is no NVIDIA driver, or one older than CUDA 13"
                       : error == cudaSuccess ? "the driver lists none"
                                              : cudaGetErrorString(error);
+  }
+  for (int device = 0; device < system.devices; ++device) {
+    system.unusable.push_back(cuda::WhyUnusable(device));
   }
   return system;
 }

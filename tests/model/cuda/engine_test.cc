@@ -115,6 +115,13 @@ class EngineTest : public ::testing::Test {
   std::unique_ptr<CudaBackbone> engine_;
 };
 
+TEST_F(EngineTest, FindsWhatCanBeUsed) {
+  const CudaSystem system = FindCuda();
+  EXPECT_EQ(system.devices, 2);
+  EXPECT_EQ(system.unusable, (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(ChooseDevice("auto", system)->cuda, 0);
+}
+
 TEST_F(EngineTest, EveryBatchIsRightInEveryOrderOfTheStreams) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     Played().Reset(seed);

@@ -241,6 +241,26 @@ TEST(ChooseDevice, AutoFallsBackToTheCpuAndSaysWhy) {
   EXPECT_THAT(not_built->note, HasSubstr("built without CUDA"));
 }
 
+TEST(ChooseDevice, PassesOverWhatCannotBeUsed) {
+  const std::string old = WhyTooOld("Tesla T4", 7, 5);
+  EXPECT_THAT(old, HasSubstr("Tesla T4 has compute capability 7.5"));
+  EXPECT_EQ(WhyTooOld("NVIDIA A100", 8, 0), "");
+  EXPECT_EQ(WhyTooOld("NVIDIA H200", 9, 0), "");
+  CudaSystem system = Devices(2);
+  system.unusable = {old, ""};
+  EXPECT_EQ(ChooseDevice("auto", system)->cuda, 1);
+  EXPECT_EQ(ChooseDevice("cuda:1", system)->cuda, 1);
+  EXPECT_EQ(ReasonOf(ChooseDevice("cuda:0", system).status()), Reason::kFieldInvalid);
+  EXPECT_THAT(std::string(ChooseDevice("cuda:0", system).status().message()),
+              HasSubstr("device cuda:0: Tesla T4 has"));
+  system.unusable = {old, "no cuBLASLt"};
+  const auto none = ChooseDevice("auto", system);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->cuda, -1);
+  EXPECT_THAT(none->note, HasSubstr("cuda:0: Tesla T4 has"));
+  EXPECT_THAT(none->note, HasSubstr("cuda:1: no cuBLASLt"));
+}
+
 TEST(ChooseDevice, RefusesWhatIsNotThere) {
   const std::pair<const char*, CudaSystem> refused[] = {
       {"cuda:0", {}},          {"cuda:0", kNoDriver}, {"cuda:2", Devices(2)},
