@@ -62,7 +62,7 @@ void Describe(Options& o, CLI::App* app) {
   app->add_option("--frames", o.frames, "[8, or the bundle's]")->check(CLI::Range(1, kMostFrames));
   app->add_option("--layers", o.layers, "of an official shape; the rest is left out")
       ->check(CLI::Range(1, 1000));
-  app->add_option("--device", o.device, "cpu, cuda:N, or auto: cuda:0 where there is one [cpu]");
+  app->add_option("--device", o.device, "cpu, cuda:N, or auto: the first GPU, if any [cpu]");
   app->add_option(
          "--precision", o.precision,
          "fp32, bf16: of the CPU's matrix products, and of a GPU's activations too; auto is "

@@ -213,15 +213,22 @@ make_pack() {
     "(./dev setup installs them), run bench/gpu_day.sh pack elsewhere and bring $pack along"
 }
 
+# Files of a run take the place of those of an earlier one, and of nothing else.
+check_folder() { # check_folder FOLDER
+  if [[ -e $1 && ! -e $1/exits.tsv && ! -e $1/probe.log && -n $(ls -A "$1") ]]; then
+    die 2 "expected a new folder, an empty one or that of an earlier run, found files in $1"
+  fi
+}
+
 cmd_run() {
   local folder=${1:-out/gpu_day_results}
+  check_folder "$folder"
   [[ -x $program ]] || make_pack
   if commit_here 2>/dev/null | cmp -s - "$pack/commit"; then :; else
     say "Note: out/gpu_day is of commit $(paste -sd' ' "$pack/commit"), perhaps not of this checkout"
   fi
   mkdir -p "$folder"
   results=$(cd "$folder" && pwd)
-  rm -f "$results"/*.json "$results"/*.log "$results"/exits.tsv
   SECONDS=0
   ends=$seconds
   find_torch
@@ -229,6 +236,7 @@ cmd_run() {
   libraries=(env "LD_LIBRARY_PATH=$pack/lib${torch:+:$torch}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
   bench=("${libraries[@]}" "$program")
   probe
+  rm -f "$results"/*.json "$results"/*.log "$results"/exits.tsv
   say "Checking"
   check_answers
   check_with_sanitizers

@@ -21,7 +21,7 @@ struct PredictorOptions {
   std::string kernel = "auto";     // "auto" (the fastest here), or a name of KernelNames()
   std::string precision = "auto";  // of matrix products: "fp32", "bf16", or "auto" (fp32 on a CPU,
                                    // bf16 on a GPU)
-  std::string device = "auto";     // "cpu", "cuda:N", or "auto" (cuda:0 where there is one)
+  std::string device = "auto";     // "cpu", "cuda:N", or "auto" (the first GPU, if any)
 };
 
 // What passes run on, with every "auto" decided: shown at start, by GetModel and in benchmarks.

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -33,7 +34,8 @@ static_assert(cudaErrorMemoryAllocation == 2 && cudaErrorDevicesUnavailable == 4
               cudaErrorIllegalInstruction == 715 && cudaErrorMisalignedAddress == 716 &&
               cudaErrorInvalidAddressSpace == 717 && cudaErrorInvalidPc == 718 &&
               cudaErrorLaunchFailure == 719 && cudaErrorTensorMemoryLeak == 721 &&
-              cudaErrorMpsClientTerminated == 810 && cudaErrorUnknown == 999);
+              cudaErrorMpsClientTerminated == 810 && cudaErrorExternalDevice == 911 &&
+              cudaErrorUnknown == 999);
 
 constexpr int kLeastCapability = 80;  // Ampere: bf16 and asynchronous copies
 constexpr size_t kMostShapes = 16;    // A service sees a few again and again.
@@ -76,7 +78,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
 
   ~Engine() override {
     cudaSetDevice(device_);
-    cudaDeviceSynchronize();
+    Wait();
     shapes_.clear();
     if (handle_ != nullptr) lt_->Destroy(handle_);
   }
@@ -92,7 +94,8 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
         SCANLINE_RETURN_IF_ERROR(MakeEvent(event));
       }
     }
-    return UploadWeights(config);
+    SCANLINE_RETURN_IF_ERROR(UploadWeights(config));
+    return TryAKernel();
   }
 
   absl::Status Run(absl::Span<const ViewInput> views, const BackboneConfig& shape, bool all_tokens,
@@ -120,6 +123,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
                        properties.major, ".", properties.minor, "; expected 8.0 or later"));
     }
     setting_.multiprocessors = properties.multiProcessorCount;
+    capability_ = absl::StrCat(properties.major, ".", properties.minor);
     name_ = absl::StrCat("cuda:", device_, " (", properties.name, ", ",
                          setting_.type == Element::kFloat32 ? "fp32" : "bf16", ")");
     return absl::OkStatus();
@@ -128,26 +132,77 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   absl::Status UploadWeights(const ModelConfig& config) {
     packed_ = PackWeights(config.backbone, {config.mean, config.std}, weights_, setting_.type);
     SCANLINE_ASSIGN_OR_RETURN(device_weights_, Upload(packed_.bytes.data(), packed_.bytes.size()));
-    packed_.bytes = {};
+    std::vector<uint8_t>().swap(packed_.bytes);  // An assignment would keep the memory.
     setting_.packed = &packed_;
     setting_.weights = device_weights_.get();
     return absl::OkStatus();
+  }
+
+  // A program that was built for other architectures says so here, not at the first request.
+  absl::Status TryAKernel() {
+    SCANLINE_RETURN_IF_ERROR(arena_.Reserve(kAlignment));
+    const int error = LaunchGate({.type = Element::kFloat32,
+                                  .rows = 1,
+                                  .inner = 16,
+                                  .forward = arena_.get(),
+                                  .backward = arena_.get(),
+                                  .out = arena_.get()},
+                                 compute_.get());
+    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion) {
+      return MakeError(Reason::kFieldInvalid,
+                       absl::StrCat(name_, " has compute capability ", capability_,
+                                    ", for which this program was not built; build it with "
+                                    "-DCMAKE_CUDA_ARCHITECTURES, or take device cpu"));
+    }
+    SCANLINE_RETURN_IF_ERROR(LaunchStatus(error, "the first kernel"));
+    return CudaStatus(cudaStreamSynchronize(compute_.get()), "the first kernel");
+  }
+
+  // For all that the engine has enqueued; gives the first error. Of its own streams, since the wait
+  // for a device breaks the captures of other engines on it.
+  int Wait() const {
+    int error = cudaSuccess;
+    for (const StreamPtr* stream : {&in_, &compute_, &out_}) {
+      const int ended = *stream == nullptr ? cudaSuccess : cudaStreamSynchronize(stream->get());
+      if (error == cudaSuccess) error = ended;
+    }
+    return error;
+  }
+
+  // Gives back what passes need, so that a smaller one finds room. The answers of parts that are to
+  // be finished stay.
+  void FreeBuffers() {
+    Wait();
+    for (Shape& shape : shapes_) shape.graphs.clear();
+    arena_.Free();
+    for (Slot& slot : slots_) {
+      slot.host_in.Free();
+      slot.device_in.Free();
+      slot.device_out.Free();
+    }
   }
 
   absl::Status RunBatch(absl::Span<const ViewInput> views, const BackboneConfig& shape,
                         bool all_tokens, float* normed) {
     if (views.empty()) return absl::OkStatus();
     SCANLINE_RETURN_IF_ERROR(UseDevice());
-    SCANLINE_ASSIGN_OR_RETURN(Shape* const shaped, ShapeOf(shape));
+    // Nothing runs between batches, unless std::bad_alloc ended the one before.
+    SCANLINE_RETURN_IF_ERROR(CudaStatus(Wait(), "what was begun before"));
+    absl::StatusOr<Shape*> shaped = ShapeOf(shape);
+    if (ReasonOf(shaped.status()) == Reason::kDeviceMemory) {
+      FreeBuffers();
+      shaped = ShapeOf(shape);
+    }
+    SCANLINE_RETURN_IF_ERROR(shaped.status());
     batch_ = {.views = views,
-              .shape = shaped,
+              .shape = *shaped,
               .values = views.front().video != nullptr,
               .rows = all_tokens ? shape.tokens() : 1,
               .normed = normed};
     return RunInParts(static_cast<int>(views.size()), shape.tokens(), &cap_, this);
   }
 
-  // Nothing is running between batches, so an old shape's memory can go.
+  // Nothing is running, so an old shape's memory can go.
   absl::StatusOr<Shape*> ShapeOf(const BackboneConfig& config) {
     const auto same = [&](const Shape& shape) {
       const BackboneConfig& known = shape.pass->config();
@@ -182,14 +237,16 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   }
 
   absl::Status Start(const Part& part, int slot) override {
-    SCANLINE_RETURN_IF_ERROR(Reserve(part.bucket, slots_[slot]));
-    FillInput(part, slots_[slot]);
-    const absl::Status status = Enqueue(part.bucket, slots_[slot]);
-    // A part that was begun by half must be over before its buffers are used again.
-    if (!status.ok()) {
-      cudaDeviceSynchronize();
-      static_cast<void>(cudaGetLastError());  // else the next launch reports it once more
+    absl::Status status = Reserve(part.bucket, slots_[slot]);
+    if (status.ok()) {
+      FillInput(part, slots_[slot]);
+      status = Enqueue(part.bucket, slots_[slot]);
     }
+    if (status.ok()) return status;
+    // A part that was begun by half must be over before its buffers are used again.
+    status = WithCause(status, Wait());
+    static_cast<void>(cudaGetLastError());  // else the next launch reports it once more
+    if (ReasonOf(status) == Reason::kDeviceMemory) FreeBuffers();
     return status;
   }
 
@@ -326,11 +383,18 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
     cudaStream_t compute = compute_.get();
     SCANLINE_RETURN_IF_ERROR(
         CudaStatus(cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "a capture"));
+    GraphPtr graph;
+    const auto end = [&] {
+      cudaGraph_t made = nullptr;
+      const int ended = cudaStreamEndCapture(compute, &made);
+      graph.reset(made);
+      return ended;
+    };
+    absl::Cleanup not_for_good = [&] { end(); };  // std::bad_alloc may pass.
     const absl::Status launched =
         batch_.pass().RunLayers(batch_.values, bucket, arena_.get(), compute);
-    cudaGraph_t made = nullptr;
-    const int ended = cudaStreamEndCapture(compute, &made);
-    const GraphPtr graph(made);
+    std::move(not_for_good).Cancel();
+    const int ended = end();
     SCANLINE_RETURN_IF_ERROR(launched);
     SCANLINE_RETURN_IF_ERROR(CudaStatus(ended, "a capture"));
     cudaGraphExec_t exec = nullptr;
@@ -343,6 +407,7 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   const int device_;
   const Weights& weights_;
   std::string name_;
+  std::string capability_;
   const CublasLt* lt_ = nullptr;
   cublasLtHandle_t handle_ = nullptr;
   PassSetting setting_;
@@ -360,6 +425,18 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
   absl::Status lost_;
 };
 
+// Empty: it can be used.
+std::string WhyUnusable(int device) {
+  if (const absl::Status library = CublasLt::Open().status(); !library.ok()) {
+    return std::string(library.message());
+  }
+  cudaDeviceProp found{};
+  const absl::Status asked =
+      CudaStatus(cudaGetDeviceProperties(&found, device), "reading its properties");
+  return asked.ok() ? WhyTooOld(found.name, found.major, found.minor)
+                    : std::string(asked.message());
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -375,6 +452,9 @@ cuda::CudaSystem FindCuda() {
                           ? "there is no NVIDIA driver, or one older than CUDA 13"
                       : error == cudaSuccess ? "the driver lists none"
                                              : cudaGetErrorString(error);
+  }
+  for (int device = 0; device < system.devices; ++device) {
+    system.unusable.push_back(cuda::WhyUnusable(device));
   }
   return system;
 }

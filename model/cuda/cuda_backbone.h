@@ -23,8 +23,8 @@ struct ViewInput {
   const float* video = nullptr;          // or [3][frames][height][width]
 };
 
-// The backbone on one CUDA device. It has never run on a GPU yet: it compiles and links, and its
-// decisions (plan.h, pack.h) are tested (docs/kernels_cuda.md). Not reentrant.
+// The backbone on one CUDA device. It has never run on a GPU yet, only on a CUDA that is
+// played (docs/kernels_cuda.md). Not reentrant.
 class CudaBackbone {
  public:
   virtual ~CudaBackbone() = default;

@@ -10,7 +10,9 @@
 
 #ifdef __CUDACC__
 #define SCANLINE_DEVICE __device__ __forceinline__
-#define SCANLINE_SHARED(type, name) __shared__ type name
+#define SCANLINE_SHARED(type, name)                                               \
+  static_assert(alignof(type) >= 16, "asynchronous copies and vectors go there"); \
+  __shared__ type name
 #define SCANLINE_UNROLL _Pragma("unroll")
 #define SCANLINE_NO_UNROLL _Pragma("unroll 1")
 #else

@@ -43,6 +43,18 @@ absl::StatusOr<Preference> MakePreference(const CublasLt& lt) {
   return preference;
 }
 
+// Whether no sum is shared among blocks.
+bool SumsInOneOrder(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
+  int32_t parts = 0;
+  uint32_t scheme = 0;
+  size_t written = 0;
+  return lt.GetAlgoAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof parts,
+                             &written) == CUBLAS_STATUS_SUCCESS &&
+         lt.GetAlgoAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
+                             sizeof scheme, &written) == CUBLAS_STATUS_SUCCESS &&
+         parts <= 1 && scheme == CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
 }  // namespace
 
 absl::Status Gemm::MakeDesc() {
@@ -105,20 +117,15 @@ absl::Status Gemm::ChooseAlgorithm(int tuned) {
   SCANLINE_ASSIGN_OR_RETURN(const Layouts layouts, MakeLayouts(tuned));
   std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
   int count = 0;
-  SCANLINE_RETURN_IF_ERROR(
-      CublasStatus(lt_->GetHeuristic(handle_, desc_.get(), layouts.weight.get(), layouts.x.get(),
-                                     layouts.out.get(), layouts.out.get(), preference.get(),
-                                     static_cast<int>(found.size()), found.data(), &count),
-                   "choosing an algorithm"));
+  const cublasStatus_t asked = lt_->GetHeuristic(
+      handle_, desc_.get(), layouts.weight.get(), layouts.x.get(), layouts.out.get(),
+      layouts.out.get(), preference.get(), static_cast<int>(found.size()), found.data(), &count);
+  if (asked != CUBLAS_STATUS_NOT_SUPPORTED) {  // which means that there are none
+    SCANLINE_RETURN_IF_ERROR(CublasStatus(asked, "choosing an algorithm"));
+  }
   for (int i = 0; i < count; ++i) {
     const cublasLtMatmulAlgo_t& algorithm = found[i].algo;
-    int32_t parts = 0;
-    size_t written = 0;
-    const cublasStatus_t status = lt_->GetAlgoAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
-                                                        &parts, sizeof parts, &written);
-    if (found[i].state != CUBLAS_STATUS_SUCCESS || status != CUBLAS_STATUS_SUCCESS || parts > 1) {
-      continue;
-    }
+    if (found[i].state != CUBLAS_STATUS_SUCCESS || !SumsInOneOrder(*lt_, algorithm)) continue;
     SCANLINE_ASSIGN_OR_RETURN(const bool serves, ServesAllBuckets(algorithm));
     if (!serves) continue;
     algorithm_ = algorithm;

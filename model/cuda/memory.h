@@ -46,8 +46,7 @@ class DeviceMemory {
  public:
   absl::Status Reserve(size_t bytes) {
     if (bytes <= bytes_) return absl::OkStatus();
-    memory_.reset();  // cudaFree waits for the work that uses it
-    bytes_ = 0;
+    Free();
     void* made = nullptr;
     SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&made, bytes), "cudaMalloc"));
     memory_.reset(static_cast<uint8_t*>(made));
@@ -56,6 +55,11 @@ class DeviceMemory {
     SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(nullptr), "cudaMemset"));
     bytes_ = bytes;
     return absl::OkStatus();
+  }
+  // What uses it must be over.
+  void Free() {
+    memory_.reset();
+    bytes_ = 0;
   }
   std::unique_ptr<uint8_t, FreeDevice> Take() {
     bytes_ = 0;
@@ -74,14 +78,17 @@ class PinnedMemory {
  public:
   absl::Status Reserve(size_t bytes) {
     if (bytes <= bytes_) return absl::OkStatus();
-    memory_.reset();
-    bytes_ = 0;
+    Free();
     void* made = nullptr;
     SCANLINE_RETURN_IF_ERROR(CudaStatus(cudaMallocHost(&made, bytes), "cudaMallocHost"));
     memory_.reset(static_cast<uint8_t*>(made));
     std::memset(made, 0, bytes);
     bytes_ = bytes;
     return absl::OkStatus();
+  }
+  void Free() {
+    memory_.reset();
+    bytes_ = 0;
   }
   uint8_t* get() const { return memory_.get(); }
 

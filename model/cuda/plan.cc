@@ -107,6 +107,7 @@ Reason ReasonOfCudaError(int error) {
     case 719:  // cudaErrorLaunchFailure
     case 721:  // cudaErrorTensorMemoryLeak
     case 810:  // cudaErrorMpsClientTerminated
+    case 911:  // cudaErrorExternalDevice
     case 999:  // cudaErrorUnknown
       return Reason::kDeviceLost;
     default:
@@ -120,6 +121,40 @@ absl::Status LaunchStatus(int error, absl::string_view doing) {
                    absl::StrCat("the GPU failed at ", doing, ": CUDA error ", error));
 }
 
+absl::Status WithCause(const absl::Status& failed, int ended) {
+  if (ended == 0 || ReasonOf(failed) == Reason::kDeviceLost ||
+      ReasonOfCudaError(ended) != Reason::kDeviceLost) {
+    return failed;
+  }
+  return MakeError(Reason::kDeviceLost,
+                   absl::StrCat("the GPU was lost, CUDA error ", ended, ": ", failed.message()));
+}
+
+std::string WhyTooOld(absl::string_view name, int major, int minor) {
+  constexpr int kLeastMajor = 8;  // of the architectures that the kernels are compiled for
+  if (major >= kLeastMajor) return "";
+  return absl::StrCat(name, " has compute capability ", major, ".", minor,
+                      "; the kernels need 8.0 (Ampere) or newer");
+}
+
+namespace {
+
+std::string WhyUnusable(const CudaSystem& system, int device) {
+  return static_cast<size_t>(device) < system.unusable.size() ? system.unusable[device] : "";
+}
+
+DeviceChoice FirstUsable(const CudaSystem& system) {
+  std::string why = "no CUDA device can be used";
+  for (int device = 0; device < system.devices; ++device) {
+    const std::string reason = WhyUnusable(system, device);
+    if (reason.empty()) return {.cuda = device};
+    absl::StrAppend(&why, device == 0 ? ": " : "; ", "cuda:", device, ": ", reason);
+  }
+  return {.note = why};
+}
+
+}  // namespace
+
 absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSystem& system) {
   const std::string none =
       !system.built        ? "this program was built without CUDA (preset cuda has it)"
@@ -127,8 +162,7 @@ absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSy
                            : absl::StrCat("no CUDA device was found: ", system.why_none);
   if (wanted == "cpu") return DeviceChoice{};
   if (wanted == "auto") {
-    if (none.empty()) return DeviceChoice{.cuda = 0};
-    return DeviceChoice{.note = none};
+    return none.empty() ? FirstUsable(system) : DeviceChoice{.note = none};
   }
   absl::string_view number = wanted;
   int ordinal = -1;
@@ -145,6 +179,9 @@ absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSy
     return MakeError(Reason::kFieldInvalid,
                      absl::StrCat("device ", wanted, " is not there; this machine has ",
                                   system.devices, " CUDA devices, the first of them cuda:0"));
+  }
+  if (const std::string why = WhyUnusable(system, ordinal); !why.empty()) {
+    return MakeError(Reason::kFieldInvalid, absl::StrCat("device ", wanted, ": ", why));
   }
   return DeviceChoice{.cuda = ordinal};
 }

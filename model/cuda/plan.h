@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,20 +71,28 @@ Reason ReasonOfCudaError(int error);
 // The Status of a launch or another call that returned `error`; OK for 0.
 absl::Status LaunchStatus(int error, absl::string_view doing);
 
+// What failed, when waiting for the device afterwards gave `ended`: a lost device is the cause of
+// whatever failed before that was known, and not every library names it.
+absl::Status WithCause(const absl::Status& failed, int ended);
+
 // What the machine has.
 struct CudaSystem {
   bool built = false;  // this program has the CUDA engine
   int devices = 0;
-  std::string why_none;  // when devices is 0: what the driver said
+  std::string why_none;                    // when devices is 0: what the driver said
+  std::vector<std::string> unusable = {};  // of each device, why; empty, or none: it can be used
 };
+
+// Why the kernels do not run on a device of this compute capability; empty: they do.
+std::string WhyTooOld(absl::string_view name, int major, int minor);
 
 struct DeviceChoice {
   int cuda = -1;     // ordinal; -1: the CPU
   std::string note;  // for the log, when "auto" chose the CPU: why
 };
 
-// `wanted`: "cpu", "auto" (the first CUDA device where there is one) or "cuda:N". FIELD_INVALID for
-// other names and for devices that are not there.
+// `wanted`: "cpu", "auto" (the first CUDA device that can be used, else the CPU) or "cuda:N".
+// FIELD_INVALID for other names and for devices that are not there or cannot be used.
 absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSystem& system);
 
 }  // namespace scanline::cuda

@@ -14,7 +14,7 @@ inline constexpr int kProjectTokens = 64;
 inline constexpr int kMostProjectionRows = ProjectionRows(kMostRank, 16);
 
 template <typename T>
-struct ProjectShared {
+struct alignas(16) ProjectShared {
   static constexpr int kPiece = 128 / static_cast<int>(sizeof(T));  // channels at a time
   static constexpr int kPad = 16 / static_cast<int>(sizeof(T));     // keeps rows in other banks
   struct In {

@@ -7,12 +7,14 @@
 #include <set>
 #include <string>
 
+#include "model/cuda/simt_stream.h"
+
 // The kernels' source on a CPU, unchanged: every CUDA thread of a block is a fiber, blocks run one
 // after another. The fibers take turns at barriers, shuffles and matrix instructions, in an order
 // drawn from a seed, so that a missing barrier shows as a wrong number under some seed. Sanitizers
 // see every access; shared memory starts as NaN and ends at a page that cannot be touched, and an
 // asynchronous copy happens as late as it may. It does not show what the hardware's weaker memory
-// order does, nor the rounding of its approximate functions.
+// order does; its approximate functions are exact, or wrong by as much as they may be.
 
 // NOLINTBEGIN(bugprone-reserved-identifier): CUDA's own names
 #define __global__
@@ -22,8 +24,6 @@
 #define blockIdx (::scanline::simt::Here().block)
 #define blockDim (::scanline::simt::Here().block_size)
 #define gridDim (::scanline::simt::Here().grid_size)
-
-struct CUstream_st;
 
 namespace scanline::simt {
 
@@ -46,6 +46,9 @@ struct Options {
   // "file:line" of a barrier, warp barrier or CopyWait that threads run past, to see whether the
   // tests would notice; empty: none. The file is the last part of its path.
   std::string ignore;
+  // Ex2 and TanhFast are off by as much as the PTX ISA allows, up or down as their argument falls,
+  // and Ex2 takes subnormal numbers for 0.
+  bool approximate = false;
 };
 void SetOptions(const Options& options);
 
@@ -58,9 +61,9 @@ const std::set<std::string>& SyncSites();
 void Run(dim3 grid, int threads, const std::function<void()>& kernel);
 
 template <typename Op>
-int Launch(void (*kernel)(Op), dim3 grid, int threads, const Op& op, CUstream_st* /*stream*/) {
-  Run(grid, threads, [&] { kernel(op); });
-  return 0;
+int Launch(void (*kernel)(Op), dim3 grid, int threads, const Op& op, CUstream_st* stream) {
+  return OnStream(stream, reinterpret_cast<const void*>(kernel),
+                  [=] { Run(grid, threads, [&] { kernel(op); }); });
 }
 
 // What kernels call, through device.h.
@@ -76,6 +79,7 @@ const std::byte* Exchange(const void* mine, size_t bytes, const char* file, int 
 
 template <typename Type>
 Type& Shared() {
+  static_assert(alignof(Type) >= 16, "asynchronous copies and vectors go there");
   return *static_cast<Type*>(SharedBytes(sizeof(Type)));
 }
 

@@ -20,4 +20,10 @@ done
 code=0
 bench/gpu_day.sh nonsense >/dev/null 2>&1 || code=$?
 ((code == 2)) || fail "bench/gpu_day.sh nonsense: exit code $code; expected 2"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+echo 1 >"$folder/result.json"
+code=0
+bench/gpu_day.sh run "$folder" >/dev/null 2>&1 || code=$?
+((code == 2)) && [[ -s $folder/result.json ]] || fail "bench/gpu_day.sh run: exit code $code; expected 2, and other files stay"
 echo "dev: help for every verb, arguments checked"

@@ -283,21 +283,40 @@ TEST(Pass, AViewHasTheSameBitsInEveryBucket) {
   }
 }
 
+double Cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double dot = 0;
+  double norms[2] = {};
+  for (size_t i = 0; i < a.size(); ++i) {
+    dot += double{a[i]} * b[i];
+    norms[0] += double{a[i]} * a[i];
+    norms[1] += double{b[i]} * b[i];
+  }
+  return dot / std::sqrt(norms[0] * norms[1]);
+}
+
 TEST(Pass, Bf16StaysNearFp32) {
   ModelConfig model = SmallModel();
   const Weights weights = GenerateWeights(model, 5);
   const std::vector<float> video = Video(model.backbone, 11);
   const auto exact = ShimModel(model.backbone, weights, Element::kFloat32).RunVideos({video}, 1);
   const auto rounded = ShimModel(model.backbone, weights, Element::kBfloat16).RunVideos({video}, 1);
-  double dot = 0;
-  double norms[2] = {};
-  for (size_t i = 0; i < exact.size(); ++i) {
-    dot += double{exact[i]} * rounded[i];
-    norms[0] += double{exact[i]} * exact[i];
-    norms[1] += double{rounded[i]} * rounded[i];
-  }
-  EXPECT_GE(dot / std::sqrt(norms[0] * norms[1]), 0.9995);
+  EXPECT_GE(Cosine(rounded, exact), 0.9995);
   EXPECT_NE(exact, rounded);
+}
+
+// With the hardware's exponential and tanh as wrong as they may be.
+TEST(Pass, ApproximateFunctionsKeepTheBoundsOfBothTypes) {
+  ModelConfig model = SmallModel();
+  const Weights weights = GenerateWeights(model, 5);
+  const std::vector<float> video = Video(model.backbone, 11);
+  const auto exact = ShimModel(model.backbone, weights, Element::kFloat32).RunVideos({video}, 1);
+  simt::SetOptions({.approximate = true});
+  const auto single = ShimModel(model.backbone, weights, Element::kFloat32).RunVideos({video}, 1);
+  const auto rounded = ShimModel(model.backbone, weights, Element::kBfloat16).RunVideos({video}, 1);
+  simt::SetOptions({});
+  EXPECT_NE(single, exact) << "the shim's functions are exact";
+  EXPECT_LE(RelMax(single, exact), 1e-5);
+  EXPECT_GE(Cosine(rounded, exact), 0.9995);
 }
 
 TEST(PlacePass, SixtyFourFramesOfTinyFitIn150MB) {

@@ -197,14 +197,27 @@ TEST(RunInParts, AnEmptyBatchAsksNothing) {
 
 TEST(ReasonOfCudaError, TellsStickyErrorsFromOthers) {
   EXPECT_EQ(ReasonOfCudaError(2), Reason::kDeviceMemory);
-  for (int sticky : {46, 100, 101, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719,
-                     721, 810, 999}) {
+  for (int sticky : {46,  100, 101, 214, 220, 226, 700, 702, 709, 710,
+                     714, 715, 716, 717, 718, 719, 721, 810, 911, 999}) {
     EXPECT_EQ(ReasonOfCudaError(sticky), Reason::kDeviceLost) << sticky;
   }
   // invalid value, no kernel image, out of launch resources, capture unsupported
   for (int other : {1, 209, 701, 900}) {
     EXPECT_EQ(ReasonOfCudaError(other), Reason::kInternal) << other;
   }
+}
+
+// cuBLASLt says only that an execution failed.
+TEST(WithCause, ALostDeviceIsTheCauseOfWhatFailedBefore) {
+  const absl::Status product = MakeError(Reason::kInternal, "cuBLASLt failed: status 13");
+  const absl::Status lost = WithCause(product, 700);
+  EXPECT_EQ(ReasonOf(lost), Reason::kDeviceLost);
+  EXPECT_THAT(std::string(lost.message()), ::testing::HasSubstr("700: cuBLASLt failed: status 13"));
+  EXPECT_EQ(WithCause(product, 0), product);
+  EXPECT_EQ(WithCause(product, 901), product);
+  EXPECT_EQ(WithCause(FakeDevice::OutOfMemory(), 0), FakeDevice::OutOfMemory());
+  EXPECT_EQ(ReasonOf(WithCause(FakeDevice::OutOfMemory(), 719)), Reason::kDeviceLost);
+  EXPECT_EQ(WithCause(FakeDevice::Lost(), 700), FakeDevice::Lost());
 }
 
 CudaSystem Devices(int count) { return {.built = true, .devices = count}; }
@@ -226,6 +239,26 @@ TEST(ChooseDevice, AutoFallsBackToTheCpuAndSaysWhy) {
   ASSERT_TRUE(not_built.ok());
   EXPECT_EQ(not_built->cuda, -1);
   EXPECT_THAT(not_built->note, HasSubstr("built without CUDA"));
+}
+
+TEST(ChooseDevice, PassesOverWhatCannotBeUsed) {
+  const std::string old = WhyTooOld("Tesla T4", 7, 5);
+  EXPECT_THAT(old, HasSubstr("Tesla T4 has compute capability 7.5"));
+  EXPECT_EQ(WhyTooOld("NVIDIA A100", 8, 0), "");
+  EXPECT_EQ(WhyTooOld("NVIDIA H200", 9, 0), "");
+  CudaSystem system = Devices(2);
+  system.unusable = {old, ""};
+  EXPECT_EQ(ChooseDevice("auto", system)->cuda, 1);
+  EXPECT_EQ(ChooseDevice("cuda:1", system)->cuda, 1);
+  EXPECT_EQ(ReasonOf(ChooseDevice("cuda:0", system).status()), Reason::kFieldInvalid);
+  EXPECT_THAT(std::string(ChooseDevice("cuda:0", system).status().message()),
+              HasSubstr("device cuda:0: Tesla T4 has"));
+  system.unusable = {old, "no cuBLASLt"};
+  const auto none = ChooseDevice("auto", system);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->cuda, -1);
+  EXPECT_THAT(none->note, HasSubstr("cuda:0: Tesla T4 has"));
+  EXPECT_THAT(none->note, HasSubstr("cuda:1: no cuBLASLt"));
 }
 
 TEST(ChooseDevice, RefusesWhatIsNotThere) {

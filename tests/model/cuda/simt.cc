@@ -112,6 +112,7 @@ class Scheduler {
     options_ = options;
     sites_.clear();
   }
+  const Options& options() const { return options_; }
   const std::set<std::string>& sites() const { return sites_; }
   const Place& place() const { return place_; }
 
@@ -147,6 +148,8 @@ class Scheduler {
   }
 
   void CopyAsync(void* to, const void* from, bool valid) {
+    const auto aligned = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; };
+    if (!aligned(to) || !aligned(from)) Fail("a copy of 16 bytes whose address is not aligned");
     current_->copies.push_back({to, valid ? from : nullptr});
     if (Random() % 4 == 0) FinishCopies();  // Now is as good as later.
   }
@@ -342,6 +345,7 @@ class Scheduler {
 };
 
 thread_local Scheduler scheduler;
+StreamHook stream_hook;
 
 void Scheduler::Entry() {
 #ifdef __SANITIZE_ADDRESS__
@@ -358,6 +362,12 @@ void SetOptions(const Options& options) { scheduler.set_options(options); }
 const std::set<std::string>& SyncSites() { return scheduler.sites(); }
 void Run(dim3 grid, int threads, const std::function<void()>& kernel) {
   scheduler.Run(grid, threads, kernel);
+}
+void SetStreamHook(StreamHook hook) { stream_hook = std::move(hook); }
+int OnStream(CUstream_st* stream, const void* kernel, std::function<void()> run) {
+  if (stream_hook) return stream_hook(stream, kernel, std::move(run));
+  run();
+  return 0;
 }
 const Place& Here() { return scheduler.place(); }
 void* SharedBytes(size_t bytes) { return scheduler.Shared(bytes); }
@@ -382,8 +392,24 @@ uint32_t AsBits(float value) {
   return bits;
 }
 float Fma(float a, float b, float c) { return std::fma(a, b, c); }
-float Ex2(float x) { return std::exp2(x); }
-float TanhFast(float x) { return std::tanh(x); }
+
+namespace {
+
+// `exact` with the largest error that the PTX ISA allows, where that is wanted.
+float Off(float exact, float argument, double relative) {
+  if (!scheduler.options().approximate) return exact;
+  const bool up = (AsBits(argument) * 0x9E3779B9U >> 31) != 0;
+  return static_cast<float>(exact * (up ? 1 + relative : 1 - relative));
+}
+float Flushed(float value) {
+  const bool subnormal = std::fpclassify(value) == FP_SUBNORMAL;
+  return subnormal && scheduler.options().approximate ? std::copysign(0.0F, value) : value;
+}
+
+}  // namespace
+
+float Ex2(float x) { return Off(Flushed(std::exp2(Flushed(x))), x, 0x1p-22); }
+float TanhFast(float x) { return Off(std::tanh(x), x, 0x1p-11); }
 float ReciprocalRoot(float x) { return 1.0F / std::sqrt(x); }
 
 uint32_t PackBf16(float low, float high) {

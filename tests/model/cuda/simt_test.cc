@@ -22,7 +22,7 @@ struct Sums {
   int past;  // how far beyond the end a thread reads or writes
 };
 constexpr int kThreads = 96;
-struct Buffer {
+struct alignas(16) Buffer {
   float value[kThreads];
 };
 
@@ -70,6 +70,13 @@ __global__ void ForgetsACopy(const Sums op) {
   };
   SCANLINE_SHARED(Row, shared);
   for (int i = 0; i < 32; ++i) CopyAsync(shared.value, op.in, true);
+}
+
+// What the hardware refuses: 16 bytes to an address that is not a multiple of 16.
+__global__ void CopiesAskew(const Sums op) {
+  SCANLINE_SHARED(Buffer, shared);
+  CopyAsync(shared.value + (threadIdx.x == 0 ? 2 : 0), op.in, true);
+  CopyWait();
 }
 
 __global__ void SumsOfWarps(const Sums op) {
@@ -151,6 +158,7 @@ TEST(Simt, NamesWhatCannotMeet) {
   EXPECT_THAT(Failure(BarrierOfSome), HasSubstr("thread 7 ended"));
   EXPECT_THAT(Failure(ShuffleOfSome), HasSubstr("deadlock"));
   EXPECT_THAT(Failure(ForgetsACopy), HasSubstr("never waited for"));
+  EXPECT_THAT(Failure(CopiesAskew), HasSubstr("not aligned"));
   EXPECT_EQ(Failure(SumsOfWarps), "");  // It goes on after a failure.
 }
 
@@ -201,6 +209,23 @@ TEST(Device, SoftplusKeepsItsPrecisionFarBelowZero) {
     const double want = std::log1p(std::exp(double{given}));
     EXPECT_NEAR(Softplus(given) / want, 1, 4e-6 * std::max(1.0, std::abs(v) / 16)) << v;
   }
+}
+
+// The hardware's functions are off by up to 2^-22 and 2^-11 of their result (PTX ISA).
+TEST(Device, ApproximateFunctionsCostWhatIsPromised) {
+  simt::SetOptions({.approximate = true});
+  double worst_fast = 0;
+  for (double x = -60; x <= 60; x += 0.013) {
+    const auto given = static_cast<float>(x);
+    const double softplus = std::log1p(std::exp(double{given}));
+    EXPECT_NEAR(Softplus(given) / softplus, 1, 4e-6 * std::max(1.0, std::abs(x) / 16)) << x;
+    const double silu = double{given} / (1 + std::exp(-double{given}));
+    EXPECT_NEAR(Silu<float>(given), silu, 4e-6 * std::abs(silu) + 1e-30) << x;
+    worst_fast = std::max(worst_fast, std::abs(Silu<Bf16>(given) - silu) / std::abs(x));
+  }
+  simt::SetOptions({});
+  EXPECT_LE(worst_fast, 2.5e-4);
+  EXPECT_GE(worst_fast, 1e-4) << "the shim's functions are exact";
 }
 
 TEST(Device, SiluOfEitherType) {
