@@ -23,6 +23,7 @@ program=$pack/bin/scanline-engine-bench
 cache=${SCANLINE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/scanline}
 device=cuda:0
 seconds=540 # Of all of `run`, but for a pack that it makes.
+running=    # The process of a step.
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -130,9 +131,18 @@ step() { # step NAME SECONDS COMMAND...
     note "$name" "no time left"
     return 0
   fi
+  # Beside this shell, which a signal would find waiting until the step ends.
   timeout --kill-after=5 "$((most < left ? most : left))" "$@" >"$results/$name.json" \
-    2>"$results/$name.log" </dev/null || code=$?
+    2>"$results/$name.log" </dev/null &
+  running=$!
+  wait "$running" || code=$?
+  running=
   note "$name" "$code"
+}
+
+stop() { # stop CODE
+  [[ -z $running ]] || kill "$running" 2>/dev/null || true # timeout ends what it runs
+  die "$1" "stopped; what was measured lies in $results"
 }
 
 # Against the vectors, and the way from pictures beside that of the CPU.
@@ -236,7 +246,10 @@ cmd_run() {
   libraries=(env "LD_LIBRARY_PATH=$pack/lib${torch:+:$torch}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
   bench=("${libraries[@]}" "$program")
   probe
-  rm -f "$results"/*.json "$results"/*.log "$results"/exits.tsv
+  rm -f "$results"/*.json "$results"/*.log
+  : >"$results/exits.tsv"
+  trap 'stop 130' INT
+  trap 'stop 143' TERM
   say "Checking"
   check_answers
   check_with_sanitizers

@@ -3,7 +3,9 @@
 import argparse
 import copy
 import json
+import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,25 +113,51 @@ class Program(unittest.TestCase):
 
     def test_a_signal_ends_it_with_what_it_measures_and_keeps_the_old_result(self):
         bench, pid, kept = (self.folder / name for name in ("bench", "pid", "result.json"))
-        bench.write_text(f"#!/bin/sh\necho $$ >{pid}.part && mv {pid}.part {pid}\nexec sleep 100\n")
+        bench.write_text(self.measuring(pid))
         bench.chmod(0o755)
         kept.write_text("old")
         for number in (signal.SIGTERM, signal.SIGINT):
-            process = subprocess.Popen(self.engine("--json", kept, bench=bench), text=True,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            while not pid.exists():
-                time.sleep(0.01)
-            child = int(pid.read_text())
-            pid.unlink()
-            process.send_signal(number)
-            _, said = process.communicate(timeout=30)
-            self.assertEqual(process.returncode, 128 + number)
-            self.assertNotIn("Traceback", said)
-            end = time.monotonic() + 10
-            while running(child):
-                self.assertLess(time.monotonic(), end, "what was measured runs on")
-                time.sleep(0.01)
+            self.assertNotIn("Traceback", self.said_after(number, self.engine("--json", kept, bench=bench), pid))
         self.assertEqual(kept.read_text(), "old")
+
+    @staticmethod
+    def measuring(pid, first="true"):
+        """A program that measures for long, and writes its id to a file once its parent knows it well."""
+        return f"#!/bin/sh\n{first}\nsleep 0.5\necho $$ >{pid}.part && mv {pid}.part {pid}\nexec sleep 100\n"
+
+    def said_after(self, number, command, pid, **more):
+        """What a program said that got a signal once its child had written the file `pid`."""
+        # Signals as in a terminal, also where the tests run in the background.
+        process = subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **more)
+        end = time.monotonic() + 30
+        while not pid.exists():
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        child = int(pid.read_text())
+        pid.unlink()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 128 + number, said)
+        while running(child):
+            self.assertLess(time.monotonic(), end, "what was measured runs on")
+            time.sleep(0.01)
+        return said
+
+    def test_a_signal_ends_a_day_on_a_gpu(self):
+        script, bench = (self.folder / name for name in ("bench/gpu_day.sh",
+                                                         "out/gpu_day/bin/scanline-engine-bench"))
+        for path in (script, bench):
+            path.parent.mkdir(parents=True)
+        shutil.copy(ROOT / "bench/gpu_day.sh", script)
+        pid = self.folder / "pid"
+        bench.write_text(self.measuring(pid, "case $* in *--check-vectors*) ;; *) exit ;; esac"))
+        bench.chmod(0o755)
+        (self.folder / "out/gpu_day/commit").write_text("unknown\n")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            said = self.said_after(number, [script, "run"], pid, env=os.environ | {"SCANLINE_PYTHON": "true"})
+            self.assertIn("stopped", said)
 
 
 class Ratios(unittest.TestCase):

@@ -25,5 +25,6 @@ trap 'rm -rf "$folder"' EXIT
 echo 1 >"$folder/result.json"
 code=0
 bench/gpu_day.sh run "$folder" >/dev/null 2>&1 || code=$?
-((code == 2)) && [[ -s $folder/result.json ]] || fail "bench/gpu_day.sh run: exit code $code; expected 2, and other files stay"
+((code == 2)) || fail "bench/gpu_day.sh run, with a folder of other files: exit code $code; expected 2"
+[[ -s $folder/result.json ]] || fail "bench/gpu_day.sh run removes other files"
 echo "dev: help for every verb, arguments checked"
