@@ -45,7 +45,7 @@ def test_settings_errors_exit_with_2_and_say_why(tmp_path):
                             (("--device", "tpu"), "device tpu"),
                             (("--device", "cuda:99"), "device cuda:99"),
                             (("--device", "cpu,cpu"), "each once, found cpu,cpu"),
-                            (("--device", "cpu,"), "found \\"cpu,\\""),
+                            (("--device", "cpu,"), 'found \\"cpu,\\"'),
                             (("--model", str(MODEL), "--model", str(MODEL)),
                              "two models are called models/tagger24@1.0.0"),
                             (("--upload-dir", str(tmp_path / "none")), "--upload-dir, found"),
