@@ -117,7 +117,8 @@ class Program(unittest.TestCase):
         bench.chmod(0o755)
         kept.write_text("old")
         for number in (signal.SIGTERM, signal.SIGINT):
-            self.assertNotIn("Traceback", self.said_after(number, self.engine("--json", kept, bench=bench), pid))
+            said = self.said_after(number, self.engine("--json", kept, bench=bench), pid)
+            self.assertNotIn("Traceback", said)
         self.assertEqual(kept.read_text(), "old")
 
     @staticmethod
