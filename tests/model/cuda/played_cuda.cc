@@ -157,8 +157,12 @@ int PlayedCuda::Error(int error) {
 }
 
 int PlayedCuda::Begin(const std::string& name, bool unsafe) {
-  ++calls[name];
   if (device != kDevice) faults.push_back(name + " in a thread that did not choose the device");
+  return Call(name, unsafe);
+}
+
+int PlayedCuda::Call(const std::string& name, bool unsafe) {
+  ++calls[name];
   if (const auto loses = loses_.find(name); loses != loses_.end()) Lose(loses->second);
   if (lost_ != 0) return Error(lost_);
   const auto failure = failures_.find(name);
@@ -263,7 +267,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int /*device*/) 
   std::strcpy(properties->name, "Played");
   properties->major = 9;
   properties->multiProcessorCount = 132;
-  return Begin("cudaGetDeviceProperties");
+  return static_cast<cudaError_t>(Played().Call("cudaGetDeviceProperties"));
 }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 const char* cudaGetErrorName(cudaError_t /*error*/) { return "an error"; }

@@ -47,7 +47,8 @@ class PlayedCuda {
   int alive() const;
 
   // For the played functions.
-  int Begin(const std::string& name, bool unsafe = false);
+  int Begin(const std::string& name, bool unsafe = false);  // on the device of this thread
+  int Call(const std::string& name, bool unsafe = false);   // that names its device itself
   int Error(int error);
   struct State;
   State& state() { return *state_; }
