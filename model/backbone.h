@@ -101,7 +101,7 @@ class Backbone {
   void AddNormRows(const Norm& norm, int tile, const float* hidden, float* out);
   void PrefetchResidual(int tile) const;
   void FinalNorm(int rows);
-  void RunLayer(int layer, bool last_of_cls, BackboneTrace* trace);
+  void RunLayer(int layer, bool cls_only, BackboneTrace* trace);
   std::vector<float> Copy(const float* rows) const;
   bool SameOrder(int layer, int next) const;
 
