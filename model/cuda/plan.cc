@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -166,8 +168,8 @@ absl::StatusOr<DeviceChoice> ChooseDevice(absl::string_view wanted, const CudaSy
   }
   absl::string_view number = wanted;
   int ordinal = -1;
-  if (!absl::ConsumePrefix(&number, "cuda:") || !absl::SimpleAtoi(number, &ordinal) ||
-      ordinal < 0) {
+  if (!absl::ConsumePrefix(&number, "cuda:") || !absl::c_all_of(number, absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(number, &ordinal)) {
     return MakeError(
         Reason::kFieldInvalid,
         absl::StrCat("device ", wanted, " is not known; expected cpu, auto or cuda:N"));

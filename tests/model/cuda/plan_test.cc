@@ -263,10 +263,10 @@ TEST(ChooseDevice, PassesOverWhatCannotBeUsed) {
 
 TEST(ChooseDevice, RefusesWhatIsNotThere) {
   const std::pair<const char*, CudaSystem> refused[] = {
-      {"cuda:0", {}},          {"cuda:0", kNoDriver}, {"cuda:2", Devices(2)},
-      {"cuda:-1", Devices(2)}, {"cuda", Devices(2)},  {"cuda:", Devices(2)},
-      {"cuda:x", Devices(2)},  {"gpu", Devices(2)},   {"cuda:1x", Devices(2)},
-      {"", Devices(2)}};
+      {"cuda:0", {}},          {"cuda:0", kNoDriver},   {"cuda:2", Devices(2)},
+      {"cuda:-1", Devices(2)}, {"cuda", Devices(2)},    {"cuda:", Devices(2)},
+      {"cuda:x", Devices(2)},  {"gpu", Devices(2)},     {"cuda:1x", Devices(2)},
+      {"", Devices(2)},        {"cuda: 0", Devices(2)}, {"cuda:+1", Devices(2)}};
   for (const auto& [name, system] : refused) {
     EXPECT_EQ(ReasonOf(ChooseDevice(name, system).status()), Reason::kFieldInvalid) << name;
   }
