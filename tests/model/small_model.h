@@ -21,4 +21,17 @@ inline ModelConfig SmallModel() {
   return model;
 }
 
+// The combinations of the mixer's switches are 0 to 63.
+inline MixerConfig SwitchesOf(int bits) {
+  const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
+  MixerConfig mixer;
+  mixer.shared = bit(0);
+  mixer.scan_input = bit(1) ? MixerConfig::ScanInput::kRaw : MixerConfig::ScanInput::kConv;
+  mixer.init = bit(2) ? MixerConfig::Init::kFirstToken : MixerConfig::Init::kZero;
+  mixer.mask_backward = bit(3);
+  mixer.residual = bit(4) ? MixerConfig::Residual::kCumulative : MixerConfig::Residual::kNone;
+  mixer.gate = !bit(5);
+  return mixer;
+}
+
 }  // namespace scanline::testing

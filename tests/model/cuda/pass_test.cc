@@ -177,14 +177,7 @@ TEST(Pass, EveryCombinationOfSwitchesMatchesTheDoubleReference) {
   ModelConfig model = SmallModel();
   for (int bits = 0; bits < 64; ++bits) {
     SCOPED_TRACE("switches " + std::to_string(bits));
-    const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
-    MixerConfig& mixer = model.backbone.mixer;
-    mixer.shared = bit(0);
-    mixer.scan_input = bit(1) ? MixerConfig::ScanInput::kRaw : MixerConfig::ScanInput::kConv;
-    mixer.init = bit(2) ? MixerConfig::Init::kFirstToken : MixerConfig::Init::kZero;
-    mixer.mask_backward = bit(3);
-    mixer.residual = bit(4) ? MixerConfig::Residual::kCumulative : MixerConfig::Residual::kNone;
-    mixer.gate = !bit(5);
+    model.backbone.mixer = SwitchesOf(bits);
     ExpectLikeDouble(model.backbone, GenerateWeights(model, 5));
   }
 }
