@@ -37,8 +37,7 @@ static_assert(cudaErrorMemoryAllocation == 2 && cudaErrorDevicesUnavailable == 4
               cudaErrorMpsClientTerminated == 810 && cudaErrorExternalDevice == 911 &&
               cudaErrorUnknown == 999);
 
-constexpr int kLeastCapability = 80;  // Ampere: bf16 and asynchronous copies
-constexpr size_t kMostShapes = 16;    // A service sees a few again and again.
+constexpr size_t kMostShapes = 16;  // A service sees a few again and again.
 
 // A part on its way through the device. Host and device memory of one slot belong to one part from
 // Start to Finish.
@@ -115,13 +114,8 @@ class Engine : public CudaBackbone, private PartRunner, private PassDevice {
     cudaDeviceProp properties{};
     SCANLINE_RETURN_IF_ERROR(
         CudaStatus(cudaGetDeviceProperties(&properties, device_), "reading its properties"));
-    const int capability = 10 * properties.major + properties.minor;
-    if (capability < kLeastCapability) {
-      return MakeError(
-          Reason::kFieldInvalid,
-          absl::StrCat("cuda:", device_, " (", properties.name, ") has compute capability ",
-                       properties.major, ".", properties.minor, "; expected 8.0 or later"));
-    }
+    const std::string why = WhyTooOld(properties.name, properties.major, properties.minor);
+    if (!why.empty()) return MakeError(Reason::kFieldInvalid, why);
     setting_.multiprocessors = properties.multiProcessorCount;
     capability_ = absl::StrCat(properties.major, ".", properties.minor);
     name_ = absl::StrCat("cuda:", device_, " (", properties.name, ", ",

@@ -133,7 +133,7 @@ absl::Status WithCause(const absl::Status& failed, int ended) {
 }
 
 std::string WhyTooOld(absl::string_view name, int major, int minor) {
-  constexpr int kLeastMajor = 8;  // of the architectures that the kernels are compiled for
+  constexpr int kLeastMajor = 8;  // bf16 and asynchronous copies
   if (major >= kLeastMajor) return "";
   return absl::StrCat(name, " has compute capability ", major, ".", minor,
                       "; the kernels need 8.0 (Ampere) or newer");
