@@ -53,7 +53,7 @@ def result_of(**changes):
                            for name in ("avx512 fp32", "avx512_bf16 bf16", "avx2 fp32")},
               "peaks": {"gflops_256": 100, "gflops_512": 200, "triad_gb_s": 20,
                         "fma_ns_256": 0.1, "fma_ns_512": 0.1},
-              "long": {"ratio": {"best": 8.1, "median": 8.2}, "cpu_ratio": {"best": 8.0},
+              "long": {"ratio": {"best": 8.1, "median": 8.2}, "cpu_ratio": {"best": 8.0, "median": 8.1},
                        "activations_mb": 113.0},
               "peak_64_frames_mb": {"tiny": 300.0, "middle": 900.0}}
     result |= changes
@@ -204,13 +204,13 @@ class Targets(unittest.TestCase):
 
     def test_are_met_at_their_limits(self):
         self.assertEqual(self.missed_with(), [])
-        long = {"ratio": {"best": 8.3}, "activations_mb": 150}
+        long = {"ratio": {"best": 9, "median": 8.3}, "activations_mb": 150}
         self.assertEqual(self.missed_with(long=long, peak_64_frames_mb={"middle": 4 * 1024**3 / 1e6}), [])
 
     def test_are_missed_behind_their_limits(self):
         for key, change, word in (
-                ("long", {"ratio": {"best": 8.31}, "activations_mb": 1}, "64 frames / 8 frames"),
-                ("long", {"ratio": {"best": 8}, "activations_mb": 150.1}, "activations of 64 frames"),
+                ("long", {"ratio": {"best": 8, "median": 8.31}, "activations_mb": 1}, "64 frames / 8 frames"),
+                ("long", {"ratio": {"best": 8, "median": 8}, "activations_mb": 150.1}, "activations of 64 frames"),
                 ("peak_64_frames_mb", {"middle": 4295.0}, "middle, 64 frames")):
             missed = self.missed_with(**{key: change})
             self.assertEqual(len(missed), 1, missed)
@@ -248,7 +248,7 @@ class Targets(unittest.TestCase):
 
 class Table(unittest.TestCase):
     def test_says_of_every_target_whether_it_is_met(self):
-        result = result_of(long={"ratio": {"best": 9}, "activations_mb": None}, lacking=["avx512"])
+        result = result_of(long={"ratio": {"best": 9, "median": 9}, "activations_mb": None}, lacking=["avx512"])
         lines = list(report.table(result))
         self.assertTrue(any("NOT MET" in line and "<= 8.3" in line for line in lines))
         self.assertTrue(any("not measured" in line and "activations" in line for line in lines))
@@ -337,6 +337,22 @@ class GpuDay(unittest.TestCase):
         self.assertTrue(any("NVIDIA H200" in line for line in lines))
         self.assertTrue(any("`bench/gpu_day.sh run`" in line and "01234567" in line for line in lines))
         self.assertNotIn("GPU figures are not measured yet.", lines)
+
+
+class Long(unittest.TestCase):
+    def test_compares_a_long_clip_with_the_mean_of_those_before_it(self):
+        def measured(frames, pass_s, cpu_s):
+            return {"frames": frames, "path": "avx2", "precision": "fp32",
+                    "latency": {"pass_s": pass_s, "clip_s": min(pass_s), "cpu_s": cpu_s,
+                                "memory": {"activations_mb": frames, "peak_mb": 2 * frames}}}
+        pairs = [(measured(8, [1, 3], 4), measured(64, [16], 32)),
+                 (measured(8, [2, 2], 4), measured(64, [20], 36)),
+                 (measured(8, [1, 1], 2), measured(64, [8.2], 17))]
+        result = engine.long_of(pairs)
+        self.assertEqual(result["ratio"], {"best": 8.2, "median": 8.2})
+        self.assertEqual(result["cpu_ratio"]["median"], 8.5)
+        self.assertEqual(result["activations_mb"], 64)
+        self.assertNotIn("ratio", engine.long_of([(measured(16, [1], 1), measured(64, [4], 4))]))
 
 
 class Readme(unittest.TestCase):
