@@ -30,6 +30,7 @@ VARIANTS = [("avx512", "fp32"), ("avx512_bf16", "bf16"), ("avx2", "fp32")]
 AVX2_ONLY = {"ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
              "ATEN_CPU_CAPABILITY": "avx2"}
 SHORT, LONG = 8, 64  # frames
+PAIRS = 3  # of them in a round
 STEADY_RUNS = 20
 TIMEOUT_S = 1200
 # Threads that wait spin for as long as ours do, then sleep: on a shared machine spinning ones measure
@@ -111,7 +112,7 @@ def run_rounds(bench, variants):
             rounds[path, precision].append(one)
         if args.long:
             say(f"{LONG} frames")
-            long.append(bench.pair_with_long(variants[0]))
+            long += [bench.pair_with_long(variants[0]) for _ in range(PAIRS)]
     return rounds, long
 
 
