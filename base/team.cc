@@ -1,5 +1,7 @@
 #include "base/team.h"
 
+#include <sched.h>
+
 #include <utility>
 
 namespace scanline {
@@ -35,7 +37,7 @@ void Barrier::Wait() {
   round_.wait(round, std::memory_order_acquire);
 }
 
-Team::Team(int size) : start_(size), end_(size) {
+Team::Team(int size) : start_(size), end_(size), cores_(size) {
   try {
     for (int rank = 1; rank < size; ++rank) threads_.emplace_back([this, rank] { Serve(rank); });
   } catch (...) {
@@ -57,8 +59,30 @@ void Team::Serve(int rank) {
   while (true) {
     start_.Wait();
     if (body_ == nullptr) return;
+    PartFromOthers(rank);
     Call(rank);
     end_.Wait();
+  }
+}
+
+// Leaves a core that a lower rank is on. Both may go anywhere afterwards: nobody is pinned, since
+// on a shared machine the system knows better than we do which core is free.
+void Team::PartFromOthers(int rank) {
+  const int core = sched_getcpu();
+  cores_[rank].store(core, std::memory_order_relaxed);
+  cpu_set_t allowed;
+  cpu_set_t taken;
+  CPU_ZERO(&taken);
+  for (int other = 0; other < rank; ++other) {
+    CPU_SET(cores_[other].load(std::memory_order_relaxed), &taken);
+  }
+  if (!CPU_ISSET(core, &taken) || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t elsewhere;
+  CPU_AND(&taken, &taken, &allowed);
+  CPU_XOR(&elsewhere, &allowed, &taken);
+  if (CPU_COUNT(&elsewhere) == 0) return;
+  if (sched_setaffinity(0, sizeof(elsewhere), &elsewhere) == 0) {
+    sched_setaffinity(0, sizeof(allowed), &allowed);
   }
 }
 
@@ -73,6 +97,7 @@ void Team::Call(int rank) {
 void Team::Run(const std::function<void(int)>& body) {
   if (threads_.empty()) return body(0);
   body_ = &body;
+  cores_[0].store(sched_getcpu(), std::memory_order_relaxed);
   start_.Wait();
   Call(0);
   end_.Wait();

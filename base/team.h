@@ -26,6 +26,8 @@ class Barrier {
 };
 
 // The threads of one forward pass: the caller and `size() - 1` of its own, asleep between calls.
+// They run on cores of their own where there are any: a system may leave threads that sleep and
+// wake in turn on one core for good, and there two take twice the time of one.
 class Team {
  public:
   // Throws std::system_error where a thread cannot be made.
@@ -44,12 +46,14 @@ class Team {
 
  private:
   void Serve(int rank);
+  void PartFromOthers(int rank);
   void Call(int rank);
   void SendHome();
 
   Barrier start_;
   Barrier end_;
   const std::function<void(int)>* body_ = nullptr;  // none: go home
+  std::vector<std::atomic<int>> cores_;  // where each rank was when it began the call under way
   std::atomic<int> next_{0};
   std::atomic<bool> thrown_{false};
   std::exception_ptr exception_;      // of who set thrown_

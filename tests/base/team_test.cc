@@ -1,6 +1,7 @@
 #include "base/team.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -68,6 +69,39 @@ TEST(Team, SleepsBetweenCallsAndWakesUp) {
     EXPECT_EQ(calls[0] + calls[1], 2);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(30));  // And goes home from its sleep.
+}
+
+// The system may leave them on one core for good: two threads then took twice the time of one.
+TEST(Team, ThreadsPartThatFindThemselvesOnOneCore) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  if (CPU_COUNT(&allowed) < 2) return;  // There is no other core to be found.
+  Team team(2);
+  const int here = sched_getcpu();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(here, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);  // Of the caller, which stays.
+  constexpr int kRounds = 20;
+  int together = 0;
+  int allowed_after = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    team.Run([&](int rank) {
+      if (rank == 0) return;
+      sched_setaffinity(0, sizeof(one), &one);
+      sched_setaffinity(0, sizeof(allowed), &allowed);  // Here, and free to go.
+    });
+    team.Run([&](int rank) {
+      if (rank == 0) return;
+      together += sched_getcpu() == here;
+      cpu_set_t mine;
+      sched_getaffinity(0, sizeof(mine), &mine);
+      allowed_after += CPU_EQUAL(&mine, &allowed) != 0;
+    });
+  }
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+  EXPECT_LE(together, kRounds / 4);   // The system may have moved it back.
+  EXPECT_EQ(allowed_after, kRounds);  // Nobody is pinned.
 }
 
 TEST(Team, ThrowsOnTheCallersThreadWhatAnyThreadThrew) {
