@@ -18,9 +18,9 @@ constexpr int kSpins = 3000;
 
 }  // namespace
 
-Barrier::Barrier(int parties)
+Barrier::Barrier(int parties, int threads)
     : parties_(parties),
-      spins_(parties <= static_cast<int>(std::thread::hardware_concurrency()) ? kSpins : 0) {}
+      spins_(threads <= static_cast<int>(std::thread::hardware_concurrency()) ? kSpins : 0) {}
 
 void Barrier::Wait() {
   const uint32_t round = round_.load(std::memory_order_acquire);
@@ -37,7 +37,7 @@ void Barrier::Wait() {
   round_.wait(round, std::memory_order_acquire);
 }
 
-Team::Team(int size) : start_(size), end_(size), cores_(size) {
+Team::Team(int size) : start_(size, size), end_(size, size), cores_(size) {
   try {
     for (int rank = 1; rank < size; ++rank) threads_.emplace_back([this, rank] { Serve(rank); });
   } catch (...) {

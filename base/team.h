@@ -11,10 +11,11 @@ namespace scanline {
 
 // Waits for `parties` threads, again and again. Spins for a moment, since a forward pass meets
 // hundreds of times, then sleeps: on a shared machine the thread that is waited for may not be
-// running, and a spinning one would take its place. More parties than cores do not spin at all.
+// running, and a spinning one would take its place. More threads than cores do not spin at all.
 class Barrier {
  public:
-  explicit Barrier(int parties);
+  // `threads`: of all that run beside each other, these parties among them.
+  Barrier(int parties, int threads);
   void Wait();
   void Expect(int parties) { parties_.store(parties); }  // of the round under way
 

@@ -20,7 +20,7 @@ import statistics
 import sys
 
 from decode import at_least_one, keep, machine, measure, output_of, result_file, show, start
-from engine_report import (missed, ratio, ratios_of, rel_max, scaled, scan_bound_ns, summary, table,
+from engine_report import (OFFICIAL, bounds_ms, missed, ratio, ratios_of, rel_max, scaled, scan_bound_ns, summary, table,
                            targets, worst_error)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -87,6 +87,9 @@ class Bench:
 
 def chosen(args, here):
     if args.path:
+        if args.path not in here:
+            sys.exit(f"engine.py: expected --path of {', '.join(here)} on this machine, found "
+                     f"{args.path}")
         precision = args.precision if args.precision != "auto" else "fp32"
         return [(args.path, precision)]
     wanted = [v for v in VARIANTS if args.precision in ("auto", v[1])]
@@ -210,8 +213,9 @@ def report(args):
     done = {f"{path} {precision}": variant_of(bench, (path, precision), rounds[path, precision], scalar)
             for path, precision in variants}
     result = {
-        "what": "forward passes from uint8 pictures to class logits, made weights but for default; "
-                "matrix products alone, PyTorch eager and the scalar code in the same run"
+        "what": "forward passes from uint8 pictures to class logits, made weights but for default"
+                + ("" if args.ours else
+                   "; matrix products alone, PyTorch eager and the scalar code in the same run")
                 + ("; scalar scaled from models of one and two layers" if scalar else ""),
         "command": "./dev bench engine" + "".join(f" {part}" for part in args.given),
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -228,6 +232,11 @@ def report(args):
         "peaks": best_peaks([peaks for _, peaks in done.values()]),
         "peers": peers_of(rounds),
     }
+    for name, variant in result["variants"].items():
+        if args.model in OFFICIAL and not name.startswith("scalar"):
+            variant["bounds_ms"] = bounds_ms(args.model, first["tokens"], args.threads, name, result["peaks"])
+            variant["times_bound"] = {of: variant["latency_ms"]["best"] / ms
+                                      for of, ms in variant["bounds_ms"].items()}
     if args.long:
         result["long"] = long_of(long)
         result["peak_64_frames_mb"] = peak_of_long(bench, variants[0])

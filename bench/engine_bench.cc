@@ -18,6 +18,7 @@ namespace scanline::bench {
 namespace {
 
 constexpr int kWrong = 1;
+constexpr int kUsage = 2;
 constexpr int kNoGpu = 3;
 constexpr int kMostFrames = 10'000;  // whose tokens can be counted
 constexpr int kMostClips = 10'000;
@@ -39,13 +40,13 @@ absl::StatusOr<Json> Line(const Options& options, int cuda_device) {
 
 int Run(Options options) {
   if (!IsDeviceName(options.device)) {
-    return Fail(kWrong,
+    return Fail(kUsage,
                 absl::StrCat("expected --device cpu, auto or cuda:N, found ", options.device));
   }
   const auto choice = cuda::ChooseDevice(options.device, FindCuda());
   const bool gpu = !choice.ok() || choice->cuda >= 0;  // only what names a GPU can be missing
   if (const absl::Status status = CheckOptions(options, gpu); !status.ok()) {
-    return Fail(kWrong, status.message());
+    return Fail(kUsage, status.message());
   }
   if (!choice.ok()) return Fail(kNoGpu, choice.status().message());
   if (!choice->note.empty()) std::cerr << choice->note << "; the CPU is used\n";
@@ -87,7 +88,11 @@ int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Forward passes of a model, timed, as a JSON line");
   Describe(options, &app);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
   try {
     return Run(options);
   } catch (const std::bad_alloc&) {

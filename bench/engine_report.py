@@ -5,6 +5,8 @@ import statistics
 TARGETS_OF = {"model": "tiny", "frames": 8, "threads": 2}
 FMA_CLASS_OPS = 9  # of the scan's inner loop, for a register of (channel, state) elements
 LANES = {"avx2": 8, "avx512": 16, "avx512_bf16": 16}
+OFFICIAL = {"tiny": (192, 24), "small": (384, 24), "middle": (576, 32), "base": (768, 24)}
+STATES, PATCH_VALUES = 16, 768
 ERROR_LIMIT = 1e-3  # of fp32 logits beside PyTorch's, relative to the largest
 
 
@@ -36,6 +38,28 @@ def scan_bound_ns(path, peaks):
     lanes = LANES.get(path)
     ns = {8: peaks["fma_ns_256"], 16: peaks["fma_ns_512"]}.get(lanes)
     return FMA_CLASS_OPS * ns / lanes if ns else None
+
+
+def work(model, tokens):
+    """Of a pass of an official size: multiply-adds of the matrix products, state elements of the
+    scans, and bytes of activations: of a token and layer, residual in and out, x and z out, x twice
+    in, y of both directions out and in, z in."""
+    dim, layers = OFFICIAL[model]
+    inner, rank = 2 * dim, (dim + 15) // 16
+    a_token = 2 * dim * inner + inner * dim + 2 * (inner * (rank + 2 * STATES) + rank * inner)
+    products = tokens * layers * a_token + (tokens - 1) * PATCH_VALUES * dim
+    return products, tokens * inner * STATES * 2 * layers, 4 * tokens * layers * (2 * dim + 9 * inner)
+
+
+def bounds_ms(model, tokens, threads, name, peaks):
+    """What a pass would take if it were but multiply-adds at their peak; or but its activations, all of
+    them from memory and back, at the triad's bandwidth (most stay in caches, so that less is possible)."""
+    products, elements, moved = work(model, tokens)
+    path, precision = name.split()
+    gflops = peaks["gflops_256" if path == "avx2" else "gflops_512"]
+    gflops *= 2 if precision == "bf16" else 1
+    scan = 1e-6 * elements * scan_bound_ns(path, peaks) / threads
+    return {"multiply_adds": 2e-6 * products / gflops + scan, "bandwidth": 1e-6 * moved / peaks["triad_gb_s"]}
 
 
 def worst_error(errors):
@@ -144,12 +168,12 @@ def table(result):
     frames = f"{result['frames']} frames, " if result["frames"] else ""
     yield f"{result['model']}, {frames}{result['threads']} threads; the best run (median)"
     yield (f"{'PATH':18}{'LATENCY ms':>15}{'THROUGHPUT ms':>15}{'CLIPS/S':>9}{'CPU ms':>9}"
-           f"{'PRODUCTS':>10}{'SCAN':>6}{'CONV':>6}{'OTHER':>7}{'MEMORY MB':>11}")
+           f"{'PRODUCTS':>10}{'SCAN':>6}{'CONV':>6}{'OTHER':>7}{'WAITING':>9}{'MEMORY MB':>11}")
     for name, one in result["variants"].items():
         shares = one["shares"]
         yield (f"{name:18}{pair(one['latency_ms']):>15}{pair(one['throughput_ms']):>15}"
-               f"{one['clips_per_s']:9.2f}{one['cpu_ms']:9.0f}{shares['products']:10.0%}"
-               f"{shares['scan']:6.0%}{shares['conv']:6.0%}{shares['other']:7.0%}"
+               f"{one['clips_per_s']:9.2f}{one['cpu_ms']:9.4g}{shares['products']:10.0%}"
+               f"{shares['scan']:6.0%}{shares['conv']:6.0%}{shares['other']:7.0%}{shares['waiting']:9.0%}"
                f"{one['activations_mb']:11.1f}")
     for path in result["lacking"]:
         yield f"{path:18}this machine lacks it"
@@ -171,6 +195,10 @@ def table(result):
         if one.get("scan"):
             yield (f"{name}: scan alone {one['scan']['ns']:.3f} ns an element, "
                    f"{number(one['scan']['ratio'])} of the bound of its multiply-adds")
+        if one.get("times_bound"):
+            bound = one["times_bound"]
+            yield (f"{name}: {number(bound['multiply_adds'])} times its multiply-adds at their peak, "
+                   f"{number(bound['bandwidth'])} times its activations from memory")
         if one.get("errors"):
             e = one["errors"]
             yield (f"{name}: logits beside fp64: rel L2 {e['rel_l2']:.1e}, max {e['rel_max']:.1e}, "

@@ -24,7 +24,7 @@ Mixer::Mixer(const BackboneConfig& config, const Kernels& kernels, Precision pre
       shape_(config),
       walks_(team.size() % 2 == 0 ? 2 : 1),
       own_(static_cast<size_t>(team.size())) {
-  for (int i = 0; i < walks_; ++i) barriers_.emplace_back(team.size() / walks_);
+  for (int i = 0; i < walks_; ++i) barriers_.emplace_back(team.size() / walks_, team.size());
 }
 
 void Mixer::Plan(int tokens, ArenaPlan* plan, size_t projected) {

@@ -32,7 +32,8 @@ Usage: scanline-server [OPTIONS]
   --person-detector DIR   finds people for detect requests without boxes (what ./dev setup made)
   --workers N             forward passes at a time; 0: as many as --threads leaves cores for (0)
   --threads N             threads of one forward pass (1)
-  --device NAMES          cpu, cuda:0,cuda:1 (a worker each), or auto: cuda:0 if there is one
+  --device NAMES          cpu, cuda:0,cuda:1 (a worker each), or auto: the first GPU, if any
+  --kernel NAME           instructions: scalar, avx2, avx512, avx512_bf16, or auto: the CPU's best
   --precision NAME        of matrix products: fp32, bf16, or auto: fp32 on a CPU, bf16 on a GPU
   --decode-threads N      clips decoded at a time; 0: one a core (0)
   --lame-duck SECONDS     still serving while balancers see NOT_SERVING, before a stop (5)

@@ -68,6 +68,11 @@ void LogReady(const App& app, const Settings& settings, const std::vector<ModelP
       app.grpc_port(), app.ops_port(), names, absl::StrJoin(models.front()->devices, ","),
       engine.kernel, engine.precision, engine.threads, absl::ToDoubleSeconds(took));
   if (!engine.note.empty()) LogInfo("forward passes run on the CPU: %s", engine.note);
+  if (engine.device == "cpu" && engine.kernel == "scalar") {
+    LogWarning(
+        "forward passes run on kernel scalar, over a hundred times slower than others; "
+        "expected a CPU with AVX2 and FMA, and --kernel auto");
+  }
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   const int running = engine.threads * std::max(1, settings.workers);
   if (engine.device == "cpu" && cores > 0 && running > cores) {

@@ -20,10 +20,10 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-Timing Summary(std::vector<double> pass_s, int batch, int side_by_side, double wall, double cpu) {
+Timing Summary(std::vector<double> pass_s, int batch, double wall, double cpu) {
   Timing timing;
   const double clips = static_cast<double>(pass_s.size()) * batch;
-  timing.clip_s = *std::min_element(pass_s.begin(), pass_s.end()) / batch / side_by_side;
+  timing.clip_s = *std::min_element(pass_s.begin(), pass_s.end()) / batch;
   timing.clips_per_s = clips / wall;
   timing.cpu_s = cpu / clips;
   timing.pass_s = std::move(pass_s);
@@ -39,7 +39,7 @@ absl::StatusOr<Timing> TimePasses(int runs, int batch, const std::function<absl:
     SCANLINE_RETURN_IF_ERROR(pass());
     pass_s.push_back(WallSeconds() - start);
   }
-  return Summary(std::move(pass_s), batch, 1, WallSeconds() - began, CpuSeconds() - cpu);
+  return Summary(std::move(pass_s), batch, WallSeconds() - began, CpuSeconds() - cpu);
 }
 
 }  // namespace scanline::bench

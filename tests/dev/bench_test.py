@@ -372,8 +372,12 @@ class Readme(unittest.TestCase):
             whole = variant["latency_ms"]["best"]
             parts = engine_picture.parts_ms(variant)
             self.assertAlmostEqual(sum(parts.values()), whole, delta=0.01 * whole)
-            self.assertLess(engine_picture.bound_ms(name, result), whole)
-            self.assertGreater(engine_picture.bound_ms(name, result), whole / 4)
+            bounds = report.bounds_ms(result["model"], result["tokens"], result["threads"], name,
+                                      result["peaks"])
+            self.assertLess(bounds["multiply_adds"], whole)
+            self.assertGreater(bounds["multiply_adds"], whole / 4)
+            self.assertAlmostEqual(variant["bounds_ms"]["multiply_adds"], bounds["multiply_adds"],
+                                   delta=0.01 * whole)
 
     def test_table_has_every_kept_result_with_its_commit(self):
         table = readme_table.made()
