@@ -266,9 +266,12 @@ class Table(unittest.TestCase):
         Args.precision = "bf16"
         self.assertEqual(engine.chosen(Args, ["avx2", "avx512", "avx512_bf16"]), [("avx512_bf16", "bf16")])
         Args.path = "avx512_bf16"
-        self.assertEqual(engine.chosen(Args, []), [("avx512_bf16", "bf16")])
+        self.assertEqual(engine.chosen(Args, ["avx512_bf16"]), [("avx512_bf16", "bf16")])
         Args.path, Args.precision = "scalar", "auto"
-        self.assertEqual(engine.chosen(Args, []), [("scalar", "fp32")])
+        self.assertEqual(engine.chosen(Args, ["scalar"]), [("scalar", "fp32")])
+        with self.assertRaisesRegex(SystemExit, "expected --path of scalar, avx2 .*found scalar5"):
+            Args.path = "scalar5"
+            engine.chosen(Args, ["scalar", "avx2"])
 
 
 class GpuDay(unittest.TestCase):
