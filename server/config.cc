@@ -23,7 +23,6 @@ namespace scanline {
 namespace {
 
 constexpr char kHelp[] = R"(scanline-server: answers questions about video over gRPC.
-
 Usage: scanline-server [OPTIONS]
 
   --listen HOST:PORT      gRPC address; port 0 lets the system choose (127.0.0.1:50051)
