@@ -10,16 +10,14 @@ the clip has.
 """
 
 import argparse
-import datetime
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
-from decode import at_least_one, keep, machine, output_of, result_file, show, start
+from common import ROOT, at_least_one, keep, origin, result_file, show, start
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLIP = ROOT / "assets/clips/pedestrians_12s.avi"
 PARTS = {"find_people": "detector", "inference": "backbone", "decode": "decode",
          "decode_queue": "decode queue", "batch_queue": "batch queue", "receive": "receive"}
@@ -66,12 +64,7 @@ def report(args, results, load):
     return {
         "what": f"detection every {args.interval:g} s in {args.clip.name} ({args.seconds:g} s), "
                 "people found by the server, default settings",
-        "command": "./dev bench detect",
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": output_of("git", "rev-parse", "HEAD") or None,
-        "changed_since_commit": bool(output_of("git", "status", "--porcelain",
-                                               "--untracked-files=no")),
-        "machine": machine(), "load_average_1_min_at_start": round(load, 1),
+        **origin("./dev bench detect"), "load_average_1_min_at_start": round(load, 1),
         **engine(args), "model": median["model"], "runs": args.runs,
         "total_seconds": [round(seconds(result, "total"), 4) for result in results],
         "median_total_seconds": round(total, 4),

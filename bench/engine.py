@@ -12,18 +12,15 @@ of Tiny, 8 frames, 2 threads.
 """
 
 import argparse
-import datetime
 import json
 import os
-import pathlib
 import statistics
 import sys
 
-from decode import at_least_one, keep, machine, measure, output_of, result_file, show, start
-from engine_report import (OFFICIAL, bounds_ms, missed, ratio, ratios_of, rel_max, scaled, scan_bound_ns, summary, table,
-                           targets, worst_error)
+from common import ROOT, at_least_one, keep, measure, origin, result_file, show, start
+from engine_report import (OFFICIAL, bounds_ms, missed, ratio, ratios_of, rel_max, scaled,
+                           scan_bound_ns, summary, table, targets, worst_error)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = ROOT / "assets/models/tagger24"
 VECTORS = ROOT / "tests/data/reference"
 VARIANTS = [("avx512", "fp32"), ("avx512_bf16", "bf16"), ("avx2", "fp32")]
@@ -217,13 +214,9 @@ def report(args):
                 + ("" if args.ours else
                    "; matrix products alone, PyTorch eager and the scalar code in the same run")
                 + ("; scalar scaled from models of one and two layers" if scalar else ""),
-        "command": "./dev bench engine" + "".join(f" {part}" for part in args.given),
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": output_of("git", "rev-parse", "HEAD") or None,
-        "changed_since_commit": bool(output_of(
-            "git", "status", "--porcelain", "--untracked-files=no", "--", "model", "base", "bench",
-            "CMakeLists.txt", "cmake")),
-        "machine": machine(), "load_average_1_min_at_start": round(load, 1),
+        **origin("./dev bench engine" + "".join(f" {part}" for part in args.given), "model", "base",
+                 "bench"),
+        "load_average_1_min_at_start": round(load, 1),
         "rounds": args.rounds, "runs_a_round": args.runs,
         "model": args.model, "frames": first["frames"], "tokens": first["tokens"],
         "threads": args.threads, "paths_here": here,

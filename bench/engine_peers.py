@@ -16,7 +16,6 @@ of all threads a clip, of every run; and, of eager, the class logits.
 import argparse
 import json
 import math
-import os
 import pathlib
 import struct
 import time
@@ -25,8 +24,9 @@ import numpy
 import torch
 from torch.nn import functional
 
+from engine_report import OFFICIAL
+
 SEED = 1
-SIZES = {"tiny": (192, 24), "small": (384, 24), "middle": (576, 32), "base": (768, 24)}
 CLASSES = 400
 CHUNK = 48  # tokens: the fastest of 16 to 128 for Tiny with 8 frames
 
@@ -82,7 +82,7 @@ class Config:
         if "/" in model:
             self.read_bundle(pathlib.Path(model))
         else:
-            self.dim, self.depth = SIZES[model]
+            self.dim, self.depth = OFFICIAL[model]
             self.rank = math.ceil(self.dim / 16)
         self.inner = 2 * self.dim
         self.cells = (self.size // self.patch) ** 2

@@ -14,7 +14,7 @@ import pathlib
 import subprocess
 import sys
 
-from decode import machine
+from common import machine
 
 FOUND_BY_SANITIZER = "9"  # the --error-exitcode of gpu_day.sh
 OUT_OF_TIME = ("124", "137")

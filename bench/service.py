@@ -12,7 +12,6 @@ of a round is below RATIO.
 
 import argparse
 import array
-import datetime
 import json
 import math
 import os
@@ -25,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from decode import at_least_one, keep, machine, measure, output_of, result_file, show, start
+from common import at_least_one, keep, measure, origin, result_file, show, start
 
 TINY = {"embed_dim": 192, "depth": 24, "d_state": 16, "dt_rank": 12, "patch": 16, "tubelet": 1,
         "frames": 8, "size": 224}
@@ -145,12 +144,7 @@ def report(args, line, load):
     name = "VideoMamba-Tiny, random weights" if args.model == "tiny" else args.model
     return {
         "what": f"raw frames of {name} through the server and through the bare engine",
-        "command": "./dev bench service",
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": output_of("git", "rev-parse", "HEAD") or None,
-        "changed_since_commit": bool(output_of("git", "status", "--porcelain",
-                                               "--untracked-files=no")),
-        "machine": machine(), "load_average_1_min_at_start": round(load, 1),
+        **origin("./dev bench service"), "load_average_1_min_at_start": round(load, 1),
         **line, "ratios": ratios, "median_ratio": statistics.median(ratios),
     }
 

@@ -10,15 +10,12 @@ RATIO times that of any eager peer at any batch, or the embeddings differ.
 """
 
 import argparse
-import datetime
 import json
 import os
-import pathlib
 import sys
 
-from decode import at_least_one, keep, machine, measure, output_of, result_file, show, start
+from common import ROOT, at_least_one, keep, measure, origin, result_file, show, start
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 VOCAB = ROOT / "tests/data/tokenizer/vocab.txt"
 TEXTS = ROOT / "bench/data/captions.txt"
 BATCHES = ("1", "16")
@@ -76,15 +73,10 @@ def run(args, depth):
 
 
 def report(args, layers):
-    changed = bool(output_of("git", "status", "--porcelain", "--untracked-files=no", "--",
-                             "model", "base", "bench", "CMakeLists.txt", "cmake"))
     return {
         "what": f"16 captions of 6 to 20 tokens, BERT-base width, made-up weights, fp32, "
                 f"{args.threads} threads; tokenising counted for scanline only",
-        "command": "./dev bench text",
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": output_of("git", "rev-parse", "HEAD") or None,
-        "changed_since_commit": changed, "machine": machine(),
+        **origin("./dev bench text", "model", "base", "bench"),
         "load_average_1_min_at_start": round(os.getloadavg()[0], 1),
         "rounds": args.rounds, "runs_a_round": args.runs, "layers": layers,
     }

@@ -17,7 +17,7 @@ import xml.dom.minidom
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
-import decode  # noqa: E402
+import common  # noqa: E402
 import engine  # noqa: E402
 import engine_picture  # noqa: E402
 import engine_report as report  # noqa: E402
@@ -95,21 +95,21 @@ class Program(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["file"])
 
     def test_result_file_is_made_with_its_folder_and_written_whole(self):
-        path = decode.result_file(str(self.folder / "new/result.json"))
+        path = common.result_file(str(self.folder / "new/result.json"))
         self.assertFalse(path.exists())
-        decode.keep({"a": 1}, path)
+        common.keep({"a": 1}, path)
         with self.assertRaises(TypeError):
-            decode.keep({"a": object()}, path)
+            common.keep({"a": object()}, path)
         self.assertEqual(json.loads(path.read_text()), {"a": 1})
         self.assertEqual(list(path.parent.iterdir()), [path])
-        decode.keep({"a": 1}, None)
+        common.keep({"a": 1}, None)
         with self.assertRaises(argparse.ArgumentTypeError):
-            decode.at_least_one("1.5")
+            common.at_least_one("1.5")
 
     def test_says_what_a_measured_process_complained_of(self):
         script = "echo first >&2; echo --threads: Value 0 >&2; echo Run with --help for more >&2; exit 105"
-        self.assertEqual(decode.measure(["sh", "-c", script]), {"error": "--threads: Value 0"})
-        self.assertEqual(decode.measure(["sh", "-c", "exit 4"]), {"error": "exit code 4"})
+        self.assertEqual(common.measure(["sh", "-c", script]), {"error": "--threads: Value 0"})
+        self.assertEqual(common.measure(["sh", "-c", "exit 4"]), {"error": "exit code 4"})
 
     def test_a_signal_ends_it_with_what_it_measures_and_keeps_the_old_result(self):
         bench, pid, kept = (self.folder / name for name in ("bench", "pid", "result.json"))
