@@ -51,6 +51,10 @@ Examples:
 
 constexpr const char* kNotSettings[] = {"help", "version", "print-config", "config"};
 
+bool TakesMany(const CLI::Option& option) {
+  return option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+}
+
 void AddOptions(CLI::App& app, Settings& s) {
   using CLI::Range;
   constexpr int64_t kMost = int64_t{1} << 40;
@@ -129,7 +133,7 @@ void AddOptions(CLI::App& app, Settings& s) {
   app.add_option("--port-file", s.port_file, "file for the two ports, written when ready");
   // The last of a repeated flag counts, so that a script's flags can be added to.
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_single_name() != "model") option->take_last();
+    if (!TakesMany(*option)) option->take_last();
   }
 }
 
@@ -226,8 +230,9 @@ class Reader {
       const std::optional<std::string> value = get_env_(variable);
       if (!value.has_value() || given_.contains(name)) continue;
       Given given{{*value}, "environment " + variable};
-      // Several folders in one variable, as in PATH.
-      if (name == "model") given.values = absl::StrSplit(*value, ':', absl::SkipEmpty());
+      // Several in one variable, as in PATH.
+      if (TakesMany(*app_.get_option("--" + name)))
+        given.values = absl::StrSplit(*value, ':', absl::SkipEmpty());
       given_[name] = std::move(given);
     }
   }
@@ -250,7 +255,7 @@ class Reader {
         return absl::InvalidArgumentError(
             absl::StrCat("unknown key \"", key, "\" in ", config_, DidYouMean(key, names_, "")));
       }
-      if (key != "model" && item.inputs.size() > 1) {
+      if (item.inputs.size() > 1 && !TakesMany(*app_.get_option("--" + key))) {
         return absl::InvalidArgumentError(
             absl::StrCat("expected one value of ", key, " in ", config_, ", found ",
                          absl::StrJoin(item.inputs, " and "),

@@ -149,10 +149,8 @@ TEST(Backbone, EveryCombinationOfSwitchesMatchesTheDoubleReference) {
 TEST(Backbone, EveryScanOrderPoolAndNormMatchesTheDoubleReference) {
   ModelConfig model = SmallModel();
   BackboneConfig& config = model.backbone;
-  for (ScanOrder order :
-       {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst, ScanOrder::kAlternating}) {
-    for (PoolKind pool :
-         {PoolKind::kCls, PoolKind::kAvg, PoolKind::kClsPlusAvg, PoolKind::kClsPlusAvgDeltaMax}) {
+  for (ScanOrder order : kScanOrders) {
+    for (PoolKind pool : kPools) {
       for (NormKind norm : {NormKind::kRms, NormKind::kLayer}) {
         for (int depth : {2, 3}) {  // Alternating ends in either order.
           config.scan_order = order;
@@ -266,8 +264,7 @@ std::vector<float> RunShaped(Backbone& backbone, int height, int width) {
 TEST(Backbone, PicturesOfAnyShapeMatchTheDoubleReference) {
   ModelConfig model = SmallModel();
   model.backbone.pool = PoolKind::kClsPlusAvgDeltaMax;
-  for (ScanOrder order :
-       {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst, ScanOrder::kAlternating}) {
+  for (ScanOrder order : kScanOrders) {
     model.backbone.scan_order = order;
     const Weights weights = GenerateWeights(model, 5);
     for (const auto& [height, width] : {std::pair{8, 20}, {16, 4}, {12, 12}, {8, 8}}) {
@@ -378,10 +375,8 @@ TEST_F(DirtyArena, ChangesNoBitOfAnyOrderPoolAndLength) {
   ThreadsAre({2});
   ModelConfig model = SmallModel();
   BackboneConfig& config = model.backbone;
-  for (ScanOrder order :
-       {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst, ScanOrder::kAlternating}) {
-    for (PoolKind pool :
-         {PoolKind::kCls, PoolKind::kAvg, PoolKind::kClsPlusAvg, PoolKind::kClsPlusAvgDeltaMax}) {
+  for (ScanOrder order : kScanOrders) {
+    for (PoolKind pool : kPools) {
       for (int size : {4, 20}) {  // 4 tokens and 76: less than a tile, and more
         config.scan_order = order;
         config.pool = pool;

@@ -21,6 +21,11 @@ inline ModelConfig SmallModel() {
   return model;
 }
 
+inline constexpr ScanOrder kScanOrders[] = {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst,
+                                            ScanOrder::kAlternating};
+inline constexpr PoolKind kPools[] = {PoolKind::kCls, PoolKind::kAvg, PoolKind::kClsPlusAvg,
+                                      PoolKind::kClsPlusAvgDeltaMax};
+
 // The combinations of the mixer's switches are 0 to 63.
 inline MixerConfig SwitchesOf(int bits) {
   const auto bit = [&](int i) { return (bits >> i & 1) != 0; };

@@ -186,8 +186,7 @@ TEST(Pass, EveryScanOrderNormAndStateMatchesTheDoubleReference) {
   ModelConfig model = SmallModel();
   BackboneConfig& config = model.backbone;
   config.pool = PoolKind::kClsPlusAvgDeltaMax;  // reads every token in its place
-  for (ScanOrder order :
-       {ScanOrder::kSpatialFirst, ScanOrder::kTemporalFirst, ScanOrder::kAlternating}) {
+  for (ScanOrder order : kScanOrders) {
     for (NormKind norm : {NormKind::kRms, NormKind::kLayer}) {
       for (int depth : {2, 3}) {  // Alternating ends in either order.
         config.scan_order = order;

@@ -157,6 +157,20 @@ TEST(PackedLinear, ReferenceMatchesDouble) {
   }
 }
 
+// Every element, and all of the memory round them.
+void ExpectTheReferencesBits(const Problem& problem, bool in_blocks, bool out_blocks) {
+  Matrix in = problem.X(in_blocks);
+  Matrix want(problem.rows, problem.columns, out_blocks, kNobodys);
+  PackedLinearReference(problem.Op(in, want));
+  for (const Kernels* kernels : KernelsHere()) {
+    Matrix got(problem.rows, problem.columns, out_blocks, kNobodys);
+    kernels->packed_linear(problem.Op(in, got));
+    ASSERT_EQ(got.memory, want.memory)
+        << kernels->name << " " << problem.rows << " " << problem.inner << " " << problem.columns
+        << " " << in_blocks << out_blocks;
+  }
+}
+
 // Rows around every edge of a tile, both matrices in both layouts.
 TEST(PackedLinear, EveryKernelHasTheReferencesBitsAndWritesNothingElse) {
   for (const int rows : {1, 2, 5, 6, 7, 12, 13, 14, 27, 64}) {
@@ -165,16 +179,7 @@ TEST(PackedLinear, EveryKernelHasTheReferencesBitsAndWritesNothingElse) {
       if (rows % 2 == 1) problem.bias.clear();
       for (const bool in_blocks : {false, true}) {
         for (const bool out_blocks : {false, true}) {
-          Matrix in = problem.X(in_blocks);
-          Matrix want(rows, shape.columns, out_blocks, kNobodys);
-          PackedLinearReference(problem.Op(in, want));
-          for (const Kernels* kernels : KernelsHere()) {
-            Matrix got(rows, shape.columns, out_blocks, kNobodys);
-            kernels->packed_linear(problem.Op(in, got));
-            ASSERT_EQ(got.memory, want.memory)
-                << kernels->name << " " << rows << " " << shape.inner << " " << shape.columns << " "
-                << in_blocks << out_blocks;
-          }
+          ASSERT_NO_FATAL_FAILURE(ExpectTheReferencesBits(problem, in_blocks, out_blocks));
         }
       }
     }
@@ -204,16 +209,7 @@ std::vector<RowShape> OddRows() {
 TEST(PackedLinear, EveryKernelHasTheReferencesBitsAtAnyOddNumberOfRows) {
   for (const auto& [rows, shape] : OddRows()) {
     const Problem problem(rows, shape);
-    Matrix in = problem.X(rows % 4 == 1);
-    const bool out_blocks = rows % 8 < 4;
-    Matrix want(rows, shape.columns, out_blocks, kNobodys);
-    PackedLinearReference(problem.Op(in, want));
-    for (const Kernels* kernels : KernelsHere()) {
-      Matrix got(rows, shape.columns, out_blocks, kNobodys);
-      kernels->packed_linear(problem.Op(in, got));
-      ASSERT_EQ(got.memory, want.memory)
-          << kernels->name << " " << rows << " " << shape.inner << " " << shape.columns;
-    }
+    ASSERT_NO_FATAL_FAILURE(ExpectTheReferencesBits(problem, rows % 4 == 1, rows % 8 < 4));
   }
 }
 
