@@ -40,6 +40,7 @@ class App {
 
   int grpc_port() const { return grpc_port_; }
   int ops_port() const { return ops_->port(); }
+  int workers() const { return pipeline_.snapshot().workers; }
   Pipeline& pipeline() { return pipeline_; }
   Metrics& metrics() { return metrics_; }
 

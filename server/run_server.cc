@@ -56,17 +56,16 @@ absl::Status WritePortFile(const std::string& path, const App& app) {
   return absl::UnavailableError(absl::StrCat("cannot write --port-file ", path));
 }
 
-void LogReady(const App& app, const Settings& settings, const std::vector<ModelPtr>& models,
-              absl::Duration took) {
+void LogReady(const App& app, const std::vector<ModelPtr>& models, absl::Duration took) {
   const std::string names = absl::StrJoin(models, ",", [](std::string* out, const ModelPtr& m) {
     absl::StrAppend(out, m->full_name());
   });
   const EngineInfo& engine = models.front()->engine;
   LogInfo(
       "ready grpc_port=%d ops_port=%d models=%s device=%s kernel=%s precision=%s threads=%d "
-      "seconds=%.3f",
+      "workers=%d seconds=%.3f",
       app.grpc_port(), app.ops_port(), names, absl::StrJoin(models.front()->devices, ","),
-      engine.kernel, engine.precision, engine.threads, absl::ToDoubleSeconds(took));
+      engine.kernel, engine.precision, engine.threads, app.workers(), absl::ToDoubleSeconds(took));
   if (!engine.note.empty()) LogInfo("forward passes run on the CPU: %s", engine.note);
   if (engine.device == "cpu" && engine.kernel == "scalar") {
     LogWarning(
@@ -74,7 +73,7 @@ void LogReady(const App& app, const Settings& settings, const std::vector<ModelP
         "expected a CPU with AVX2 and FMA, and --kernel auto");
   }
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int running = engine.threads * std::max(1, settings.workers);
+  const int running = engine.threads * app.workers();
   if (engine.device == "cpu" && cores > 0 && running > cores) {
     LogWarning("%d threads run forward passes on %d cores: --workers times --threads is too much",
                running, cores);
@@ -150,7 +149,7 @@ int Serve(const Settings& settings, const ModelLoader& load_models) {
     LogError("%s", std::string(status.message()));
     return kExitFailed;
   }
-  LogReady(**app, settings, *models, absl::Now() - begin);
+  LogReady(**app, *models, absl::Now() - begin);
   SayWhere(**app, settings);
   while (!WaitSignal(signals, absl::Hours(1))) {
   }

@@ -202,6 +202,22 @@ def test_open_watches_and_streams_do_not_hold_up_a_stop():
         assert time.monotonic() - begin < 3
 
 
+def test_the_log_says_how_many_workers_and_warns_of_what_is_slow():
+    cores = len(os.sched_getaffinity(0))
+    for flags, workers, warning in (
+            ((), cores, None), (("--threads", str(cores)), 1, None),
+            (("--workers", str(cores + 1)), cores + 1, "--workers times --threads is too much"),
+            (("--kernel", "scalar", "--workers", "1"), 1, "run on kernel scalar")):
+        with running("--lame-duck", "0", *flags) as server:
+            assert server.metric("scanline_workers ") == workers
+            server.stop()
+            log = server.log()
+            assert f" workers={workers} seconds=" in log, log
+            warnings = [line for line in log.splitlines() if '"level":"warning"' in line]
+            assert len(warnings) == (warning is not None), log
+            assert warning is None or warning in warnings[0], log
+
+
 def test_a_second_signal_stops_at_once():
     with running("--lame-duck", "60") as server:
         server.process.send_signal(signal.SIGTERM)
